@@ -1,0 +1,49 @@
+# Thin wrappers over LLVM's CMake functions, so that every library and tool of
+# the project is declared in the same way and links MLIR in one way only.
+
+# add_attnfuse_library(NAME sources... [DEPENDS targets...] [LINK_LIBS libs...]
+#                      [MLIR_LIBS libs...])
+# LINK_LIBS names libraries of this project. MLIR_LIBS names upstream ones,
+# which resolve to libMLIR.so, or, with ATTNFUSE_STATIC_TOOLS, to nothing here:
+# the tools then name the archives themselves.
+function(add_attnfuse_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK_LIBS;MLIR_LIBS" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  llvm_update_compile_flags(${name})
+  set_property(TARGET ${name} PROPERTY POSITION_INDEPENDENT_CODE ON)
+  set_property(GLOBAL APPEND PROPERTY ATTNFUSE_LIBS ${name})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+  target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS})
+  if(ARG_MLIR_LIBS AND NOT ATTNFUSE_STATIC_TOOLS)
+    mlir_target_link_libraries(${name} PUBLIC ${ARG_MLIR_LIBS})
+    target_link_libraries(${name} PUBLIC LLVM)
+  endif()
+endfunction()
+
+# attnfuse_link_llvm_archives(TARGET): every archive of MLIR and LLVM, by path,
+# dead sections dropped. The exported targets cannot do this, since their
+# interfaces name libLLVM.so.
+function(attnfuse_link_llvm_archives target)
+  file(GLOB archives "${LLVM_LIBRARY_DIR}/libMLIR*.a" "${LLVM_LIBRARY_DIR}/libLLVM*.a")
+  list(FILTER archives EXCLUDE REGEX "CAPI|Test|Fuzz|gtest|TableGen|TestingSupport|MlirOptMain")
+  target_link_options(${target} PRIVATE -Wl,--gc-sections -static-libstdc++ -static-libgcc)
+  target_link_libraries(${target} PRIVATE
+    -Wl,--start-group ${archives} -Wl,--end-group z zstd m dl pthread)
+endfunction()
+
+# add_attnfuse_tool(NAME sources... [LINK_LIBS libs...] [MLIR_LIBS libs...])
+function(add_attnfuse_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK_LIBS;MLIR_LIBS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  llvm_update_compile_flags(${name})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
+  if(ATTNFUSE_STATIC_TOOLS)
+    attnfuse_link_llvm_archives(${name})
+  elseif(ARG_MLIR_LIBS)
+    mlir_target_link_libraries(${name} PRIVATE ${ARG_MLIR_LIBS})
+    target_link_libraries(${name} PRIVATE LLVM)
+  endif()
+endfunction()

@@ -1,0 +1,46 @@
+//===- AttnFuse.h - The attnfuse dialect ------------------------*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Everything the tensor-level dialect declares: dialect, enums, attributes, ops.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTNFUSE_H
+#define ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTNFUSE_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuseDialect.h.inc"
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuseEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuseAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuseOps.h.inc"
+
+namespace mlir::attnfuse {
+
+/// The standard ALiBi slope of `head` among `numHeads` (arXiv 2108.12409; any
+/// number of heads, see attnfuse.alibi).
+double getAlibiSlope(int64_t head, int64_t numHeads);
+
+/// The difference between the key index and the query index of the diagonal.
+inline int64_t getDiagonalOffset(Alignment align, int64_t nq, int64_t nkv) {
+  return align == Alignment::BottomRight ? nkv - nq : 0;
+}
+
+} // namespace mlir::attnfuse
+
+#endif // ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTNFUSE_H

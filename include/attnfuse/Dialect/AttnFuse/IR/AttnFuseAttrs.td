@@ -1,0 +1,141 @@
+//===- AttnFuseAttrs.td - Enums and attributes -------------*- tablegen -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTNFUSEATTRS_TD
+#define ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTNFUSEATTRS_TD
+
+include "attnfuse/Dialect/AttnFuse/IR/AttnFuseDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+
+//===----------------------------------------------------------------------===//
+// Enums
+//===----------------------------------------------------------------------===//
+
+class AttnFuse_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::mlir::attnfuse";
+  let genSpecializedAttr = 0;
+}
+
+def AttnFuse_Pairing : AttnFuse_Enum<"Pairing", "which features of a row rotate together", [
+  I32EnumAttrCase<"Half", 0, "half">,
+  I32EnumAttrCase<"Interleaved", 1, "interleaved">]>;
+
+def AttnFuse_Alignment : AttnFuse_Enum<"Alignment", "where the diagonal of the score matrix lies", [
+  I32EnumAttrCase<"TopLeft", 0, "top_left">,
+  I32EnumAttrCase<"BottomRight", 1, "bottom_right">]>;
+
+def AttnFuse_ReluNorm : AttnFuse_Enum<"ReluNorm", "what relu_attention divides by", [
+  I32EnumAttrCase<"Sum", 0, "sum">,
+  I32EnumAttrCase<"Length", 1, "length">,
+  I32EnumAttrCase<"None", 2, "none">]>;
+
+def AttnFuse_Normalizer : AttnFuse_Enum<"Normalizer", "how scores become weights", [
+  I32EnumAttrCase<"Softmax", 0, "softmax">,
+  I32EnumAttrCase<"ReluSum", 1, "relu_sum">,
+  I32EnumAttrCase<"ReluLength", 2, "relu_length">,
+  I32EnumAttrCase<"ReluNone", 3, "relu_none">]>;
+
+def AttnFuse_PairingAttr : EnumAttr<AttnFuse_Dialect, AttnFuse_Pairing, "pairing">;
+def AttnFuse_AlignmentAttr : EnumAttr<AttnFuse_Dialect, AttnFuse_Alignment, "alignment">;
+def AttnFuse_ReluNormAttr : EnumAttr<AttnFuse_Dialect, AttnFuse_ReluNorm, "relu_norm">;
+def AttnFuse_NormalizerAttr : EnumAttr<AttnFuse_Dialect, AttnFuse_Normalizer, "normalizer">;
+
+//===----------------------------------------------------------------------===//
+// Structured parts of attnfuse.attention
+//===----------------------------------------------------------------------===//
+
+class AttnFuse_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<AttnFuse_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+def AttnFuse_RotationAttr : AttnFuse_Attr<"Rotation", "rotation"> {
+  let summary = "a rotation of q or k before the product";
+  let description = [{
+    `pairing` names the features that rotate together and `offset` the constant
+    part of the position: the table row of sequence index i is
+    `i + offset (+ the run-time offset)`, or `positions[i] + offset`.
+
+    Example: `#attnfuse.rotation<half, offset = 0>`
+  }];
+  let parameters = (ins EnumParameter<AttnFuse_Pairing>:$pairing, "int64_t":$offset);
+  let assemblyFormat = "`<` $pairing `,` `offset` `=` $offset `>`";
+}
+
+def AttnFuse_BandAttr : AttnFuse_Attr<"Band", "band"> {
+  let summary = "a mask that keeps a band of diagonals";
+  let description = [{
+    Key j is visible to query i iff `i + off - left <= j <= i + off + right`,
+    with `off = Nkv - Nq` for `bottom_right` and 0 for `top_left`. A bound that
+    is absent is unbounded. `causal` is the band with `right = 0`.
+
+    Example: `#attnfuse.band<bottom_right, left = 255, right = 0>`
+  }];
+  let parameters = (ins
+    EnumParameter<AttnFuse_Alignment>:$align,
+    OptionalParameter<"std::optional<int64_t>">:$left,
+    OptionalParameter<"std::optional<int64_t>">:$right);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def AttnFuse_BlocksAttr : AttnFuse_Attr<"Blocks", "blocks"> {
+  let summary = "block sizes of a block-sparse mask";
+  let description = [{
+    Queries per query block and keys per key block.
+
+    Example: `#attnfuse.blocks<64x64>`
+  }];
+  let parameters = (ins "int64_t":$queryBlock, "int64_t":$keyBlock);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def AttnFuse_BandArrayAttr : TypedArrayAttrBase<AttnFuse_BandAttr, "array of bands">;
+
+//===----------------------------------------------------------------------===//
+// Machine and schedule
+//===----------------------------------------------------------------------===//
+
+def AttnFuse_TargetAttr : AttnFuse_Attr<"Target", "target"> {
+  let summary = "the machine that code is generated for";
+  let description = [{
+    A row of the table of machines (`attnfuse/Target/TargetInfo.h`), written by
+    its name (`#attnfuse.target<"h200">`), or by name with the facts that
+    differ from the table's row
+    (`#attnfuse.target<"h200", {sm_count = 114 : i64}>`). A chip name such as
+    `sm_86` is the name of a row too.
+  }];
+  let parameters = (ins StringRefParameter<"machine name">:$name,
+                        OptionalParameter<"::mlir::DictionaryAttr">:$facts);
+  let assemblyFormat = "`<` $name (`,` $facts^)? `>`";
+  let genVerifyDecl = 1;
+}
+
+def AttnFuse_ScheduleAttr : AttnFuse_Attr<"Schedule", "schedule"> {
+  let summary = "how one attention kernel is tiled and pipelined";
+  let description = [{
+    `tile_m` query rows and `tile_n` keys per step of one thread block of
+    `warps` warps, each of which owns `tile_m / warps` whole rows.
+    `q_in_registers` keeps the query fragments in registers over the key loop
+    instead of reading them from shared memory in every step.
+
+    Example: `#attnfuse.schedule<tile_m = 128, tile_n = 64, warps = 4, q_in_registers = false>`
+  }];
+  let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$warps,
+                        "bool":$qInRegisters);
+  let assemblyFormat = [{
+    `<` `tile_m` `=` $tileM `,` `tile_n` `=` $tileN `,` `warps` `=` $warps `,`
+    `q_in_registers` `=` $qInRegisters `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+#endif // ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTNFUSEATTRS_TD

@@ -1,0 +1,49 @@
+//===- Passes.td - Transforms of the attnfuse dialect ------*- tablegen -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_DIALECT_ATTNFUSE_TRANSFORMS_PASSES_TD
+#define ATTNFUSE_DIALECT_ATTNFUSE_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AttnFuseFusePass : Pass<"attnfuse-fuse", "::mlir::func::FuncOp"> {
+  let summary = "fuse each chain of building blocks into one attnfuse.attention";
+  let description = [{
+    Starts from every `attnfuse.weighted_sum` and follows its operands up
+    through the normaliser, the score ops in any order, the scaled product and
+    at most one rotation of q and of k. Score modifiers become the score
+    region, in their order; masks become bands and a block pattern, which is
+    legal in any order because masking is sticky (spec S3). A chain that does
+    not fuse is left as it is, with a remark at the op that is in the way.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numFused", "fused", "chains fused">,
+    Statistic<"numMissed", "missed", "chains left unfused">];
+}
+
+def AttnFuseExpandAlibiSlopePass : Pass<"attnfuse-expand-alibi-slope"> {
+  let summary = "expand attnfuse.alibi_slope to arithmetic";
+  let description = [{
+    Rewrites every `attnfuse.alibi_slope` to arith and math ops on the head
+    index and the number of heads.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def AttnFuseSelectSchedulePass : Pass<"attnfuse-select-schedule"> {
+  let summary = "choose tiles and warps for every attnfuse.attention";
+  let description = [{
+    Reads the machine from the `attnfuse.target` attribute of the enclosing
+    module and writes a `schedule` attribute on each `attnfuse.attention` that
+    has none. A schedule that is given is checked against the machine's limits
+    instead; one that does not fit is an error that names the limit.
+  }];
+}
+
+#endif // ATTNFUSE_DIALECT_ATTNFUSE_TRANSFORMS_PASSES_TD

@@ -1,0 +1,29 @@
+//===- InitAll.h - Everything that tools and embedders register
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_INITALL_H
+#define ATTNFUSE_INITALL_H
+
+#include "attnfuse/Conversion/Passes.h"
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
+#include "mlir/IR/DialectRegistry.h"
+
+namespace mlir::attnfuse {
+
+/// The project's dialects.
+inline void registerAllDialects(DialectRegistry &registry) { registry.insert<AttnFuseDialect>(); }
+
+/// The project's passes.
+inline void registerAllPasses() {
+  registerAttnFuseTransformsPasses();
+  registerAttnFuseConversionPasses();
+}
+
+} // namespace mlir::attnfuse
+
+#endif // ATTNFUSE_INITALL_H

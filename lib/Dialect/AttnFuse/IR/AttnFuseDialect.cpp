@@ -1,0 +1,139 @@
+//===- AttnFuseDialect.cpp - Registration, enums and attributes
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuseDialect.cpp.inc"
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuseEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuseAttrs.cpp.inc"
+
+void AttnFuseDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuseAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuseOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// BandAttr: <align (, left = N)? (, right = N)?>
+//===----------------------------------------------------------------------===//
+
+Attribute BandAttr::parse(AsmParser &parser, Type) {
+  std::string keyword;
+  std::optional<int64_t> left, right;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseKeywordOrString(&keyword))
+    return {};
+  std::optional<Alignment> align = symbolizeAlignment(keyword);
+  if (!align) {
+    parser.emitError(loc, "expected top_left or bottom_right, got '") << keyword << "'";
+    return {};
+  }
+  while (succeeded(parser.parseOptionalComma())) {
+    StringRef bound;
+    SMLoc boundLoc = parser.getCurrentLocation();
+    int64_t value;
+    if (parser.parseKeyword(&bound) || parser.parseEqual() || parser.parseInteger(value))
+      return {};
+    std::optional<int64_t> *slot = bound == "left" ? &left : bound == "right" ? &right : nullptr;
+    if (!slot || *slot) {
+      parser.emitError(boundLoc, "expected 'left' or 'right', each at most once, got '")
+          << bound << "'";
+      return {};
+    }
+    *slot = value;
+  }
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<BandAttr>(parser.getContext(), *align, left, right);
+}
+
+void BandAttr::print(AsmPrinter &printer) const {
+  printer << "<" << stringifyAlignment(getAlign());
+  if (getLeft())
+    printer << ", left = " << *getLeft();
+  if (getRight())
+    printer << ", right = " << *getRight();
+  printer << ">";
+}
+
+LogicalResult BandAttr::verify(function_ref<InFlightDiagnostic()> emitError, Alignment,
+                               std::optional<int64_t> left, std::optional<int64_t> right) {
+  for (auto [name, bound] : {std::pair("left", left), std::pair("right", right)})
+    if (bound && *bound < 0)
+      return emitError() << "expected '" << name << "' to be at least 0, got " << *bound;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// BlocksAttr: <query x key>
+//===----------------------------------------------------------------------===//
+
+Attribute BlocksAttr::parse(AsmParser &parser, Type) {
+  SmallVector<int64_t> sizes;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() ||
+      parser.parseDimensionList(sizes, /*allowDynamic=*/false, /*withTrailingX=*/false) ||
+      parser.parseGreater())
+    return {};
+  if (sizes.size() != 2) {
+    parser.emitError(loc, "expected 2 block sizes, got ") << sizes.size();
+    return {};
+  }
+  return parser.getChecked<BlocksAttr>(parser.getContext(), sizes[0], sizes[1]);
+}
+
+void BlocksAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getQueryBlock() << "x" << getKeyBlock() << ">";
+}
+
+LogicalResult BlocksAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t queryBlock,
+                                 int64_t keyBlock) {
+  for (auto [name, size] : {std::pair("query", queryBlock), std::pair("key", keyBlock)})
+    if (size < 1)
+      return emitError() << "expected a " << name << " block of at least 1, got " << size;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Target and schedule
+//===----------------------------------------------------------------------===//
+
+LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
+                                 DictionaryAttr) {
+  if (name.empty())
+    return emitError() << "expected the name of a machine, got an empty string";
+  return success();
+}
+
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t tileM,
+                                   int64_t tileN, int64_t warps, bool) {
+  if (warps < 1 || warps > 32)
+    return emitError() << "expected 1 to 32 warps, got " << warps;
+  // A warp owns whole 16-row MMA tiles, and the weighted sum steps 16 keys.
+  if (tileM < 1 || tileM % (16 * warps) != 0)
+    return emitError() << "expected tile_m to be a multiple of 16 rows for each of " << warps
+                       << " warps, got " << tileM;
+  if (tileN < 1 || tileN % 16 != 0)
+    return emitError() << "expected tile_n to be a multiple of 16, got " << tileN;
+  return success();
+}

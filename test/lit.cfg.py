@@ -1,0 +1,28 @@
+"""lit configuration of the attnfuse test suite."""
+
+import os
+import shutil
+
+import lit.formats
+from lit.llvm import llvm_config
+
+config.name = "attnfuse"
+config.test_format = lit.formats.ShTest(not llvm_config.use_lit_shell)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["CMakeLists.txt", "lit.cfg.py", "lit.site.cfg.py"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.attnfuse_obj_root, "test")
+
+llvm_config.use_default_substitutions()
+llvm_config.add_tool_substitutions(
+    ["attnfuse-opt", "attnfuse-compile", "attnfuse-run"],
+    [os.path.join(config.attnfuse_obj_root, "bin"), config.llvm_tools_dir],
+)
+config.substitutions.append(("%python", config.python_executable))
+config.substitutions.append(("%examples", os.path.join(config.attnfuse_src_root, "examples")))
+
+# ptxas checks what the compiler emits, where the CUDA toolkit is installed.
+ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
+if ptxas:
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))
