@@ -25,7 +25,7 @@ TINY = {"f16": 2.0**-25, "bf16": 2.0**-134, "f32": 2.0**-150}
 
 def round_bf16(values):
     """Float32 values rounded to nearest even bf16 ones, still float32."""
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    bits = np.asarray(values, np.float32).view(np.uint32)
     rounded = bits + 0x7FFF + ((bits >> 16) & 1)
     rounded = np.where(np.isnan(values), bits | 0x400000, rounded) & 0xFFFF0000
     return rounded.astype(np.uint32).view(np.float32)
