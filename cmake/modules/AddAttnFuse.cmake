@@ -1,5 +1,5 @@
-# Thin wrappers over LLVM's CMake functions, so that every library and tool of
-# the project is declared in the same way and links MLIR in one way only.
+# Thin wrappers over LLVM's CMake functions, so that every library, tool and test
+# of the project is declared in the same way and links MLIR in one way only.
 
 # add_attnfuse_library(NAME sources... [DEPENDS targets...] [LINK_LIBS libs...]
 #                      [MLIR_LIBS libs...])
@@ -12,6 +12,10 @@ function(add_attnfuse_library name)
   llvm_update_compile_flags(${name})
   set_property(TARGET ${name} PROPERTY POSITION_INDEPENDENT_CODE ON)
   set_property(GLOBAL APPEND PROPERTY ATTNFUSE_LIBS ${name})
+  target_include_directories(${name} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
@@ -20,6 +24,7 @@ function(add_attnfuse_library name)
     mlir_target_link_libraries(${name} PUBLIC ${ARG_MLIR_LIBS})
     target_link_libraries(${name} PUBLIC LLVM)
   endif()
+  install(TARGETS ${name} EXPORT AttnFuseTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
 # attnfuse_link_llvm_archives(TARGET): every archive of MLIR and LLVM, by path,
@@ -46,4 +51,22 @@ function(add_attnfuse_tool name)
     mlir_target_link_libraries(${name} PRIVATE ${ARG_MLIR_LIBS})
     target_link_libraries(${name} PRIVATE LLVM)
   endif()
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+# add_attnfuse_unittest(NAME sources... [LINK_LIBS libs...] [MLIR_LIBS libs...])
+# A GoogleTest program; NAME ends in `Tests`, by which lit finds it. It runs as
+# part of check-attnfuse.
+function(add_attnfuse_unittest name)
+  cmake_parse_arguments(ARG "" "" "LINK_LIBS;MLIR_LIBS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  llvm_update_compile_flags(${name})
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/unittests)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} GTest::gtest GTest::gtest_main)
+  if(ARG_MLIR_LIBS)
+    mlir_target_link_libraries(${name} PRIVATE ${ARG_MLIR_LIBS})
+    target_link_libraries(${name} PRIVATE LLVM)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY ATTNFUSE_UNITTESTS ${name})
 endfunction()
