@@ -29,13 +29,17 @@ endfunction()
 
 # attnfuse_link_llvm_archives(TARGET): every archive of MLIR and LLVM, by path,
 # dead sections dropped. The exported targets cannot do this, since their
-# interfaces name libLLVM.so.
+# interfaces name libLLVM.so. What is left to load at run time is libc and libm.
 function(attnfuse_link_llvm_archives target)
   file(GLOB archives "${LLVM_LIBRARY_DIR}/libMLIR*.a" "${LLVM_LIBRARY_DIR}/libLLVM*.a")
   list(FILTER archives EXCLUDE REGEX "CAPI|Test|Fuzz|gtest|TableGen|TestingSupport|MlirOptMain")
-  target_link_options(${target} PRIVATE -Wl,--gc-sections -static-libstdc++ -static-libgcc)
+  find_library(ATTNFUSE_STATIC_Z NAMES libz.a REQUIRED)
+  find_library(ATTNFUSE_STATIC_ZSTD NAMES libzstd.a REQUIRED)
+  target_link_options(${target} PRIVATE
+    -Wl,--gc-sections -Wl,--strip-all -static-libstdc++ -static-libgcc)
   target_link_libraries(${target} PRIVATE
-    -Wl,--start-group ${archives} -Wl,--end-group z zstd m dl pthread)
+    -Wl,--start-group ${archives} -Wl,--end-group
+    ${ATTNFUSE_STATIC_ZSTD} ${ATTNFUSE_STATIC_Z} m dl pthread)
 endfunction()
 
 # add_attnfuse_tool(NAME sources... [LINK_LIBS libs...] [MLIR_LIBS libs...])
