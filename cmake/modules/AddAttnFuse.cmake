@@ -55,6 +55,7 @@ function(add_attnfuse_tool name)
     mlir_target_link_libraries(${name} PRIVATE ${ARG_MLIR_LIBS})
     target_link_libraries(${name} PRIVATE LLVM)
   endif()
+  set_property(GLOBAL APPEND PROPERTY ATTNFUSE_TOOLS ${name})
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 

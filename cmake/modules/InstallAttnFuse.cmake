@@ -11,7 +11,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # A static build's libraries name no LLVM to link: they serve its own tools only.
 if(NOT ATTNFUSE_STATIC_TOOLS)
   set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/attnfuse)
-  install(EXPORT AttnFuseTargets DESTINATION ${package_dir})
+  install(EXPORT AttnFuseTargets NAMESPACE AttnFuse:: DESTINATION ${package_dir})
   configure_package_config_file(
     ${PROJECT_SOURCE_DIR}/cmake/modules/AttnFuseConfig.cmake.in
     ${PROJECT_BINARY_DIR}/cmake/AttnFuseConfig.cmake
