@@ -303,7 +303,8 @@ def AttnFuse_WeightedSumOp : AttnFuse_Op<"weighted_sum"> {
 // The fused op
 //===----------------------------------------------------------------------===//
 
-def AttnFuse_AttentionOp : AttnFuse_Op<"attention", [AttrSizedOperandSegments]> {
+def AttnFuse_AttentionOp : AttnFuse_Op<"attention", [
+    AttrSizedOperandSegments, IsolatedFromAbove]> {
   let summary = "a whole attention variant";
   let description = [{
     What one kernel computes: q and k rotated where a rotation is given; the
@@ -315,6 +316,7 @@ def AttnFuse_AttentionOp : AttnFuse_Op<"attention", [AttrSizedOperandSegments]> 
     of batch entry, query head, query and key, the lengths Nq and Nkv and the
     head count Hq (index), and one argument per score operand; it yields the
     new score. An empty region is the identity. A score of -inf masks its key.
+    The region uses no value from outside.
 
     Example:
     ```mlir
