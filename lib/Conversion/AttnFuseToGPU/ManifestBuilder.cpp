@@ -52,7 +52,7 @@ json::Value ManifestBuilder::getDim(Value tensor, unsigned dim) {
 json::Object ManifestBuilder::describe(Value tensor, Type type,
                                        StringRef role) {
   const AbiTensor &known = tensors.find(tensor)->second;
-  json::Object object{{"name", known.name}, {"role", role}};
+  json::Object object{{"name", known.name}, {"role", role.str()}};
   auto ranked = dyn_cast<RankedTensorType>(type);
   Type elementType = ranked ? ranked.getElementType() : type;
   std::string typeName;
