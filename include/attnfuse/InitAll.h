@@ -23,6 +23,7 @@ inline void registerAllDialects(DialectRegistry &registry) { registry.insert<Att
 inline void registerAllPasses() {
   registerAttnFuseTransformsPasses();
   registerAttnFuseConversionPasses();
+  registerCpuPipeline();
   registerGpuPipelines();
 }
 

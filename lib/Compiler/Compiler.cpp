@@ -1,5 +1,4 @@
-//===- Compiler.cpp - From a module of building blocks to PTX ------------------
-//===//
+//===- Compiler.cpp - From a module of building blocks to PTX -------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

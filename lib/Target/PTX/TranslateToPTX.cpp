@@ -1,5 +1,4 @@
-//===- TranslateToPTX.cpp - Kernels to LLVM IR and PTX text --------------------
-//===//
+//===- TranslateToPTX.cpp - Kernels to LLVM IR and PTX text ---------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
