@@ -10,6 +10,7 @@
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::attnfuse;
@@ -181,13 +182,13 @@ mlir::attnfuse::chooseTile(const ScheduleProblem &problem,
     largest = std::max(largest, tile.tileM);
   leastRows = std::min(leastRows, largest);
 
-  const KernelTile *best = nullptr;
-  double bestCost = 0;
+  const KernelTile *best = &fitting.back();
+  double bestCost = std::numeric_limits<double>::infinity();
   for (const KernelTile &tile : fitting) {
     if (tile.tileM < leastRows || tile.tileM > mostRows)
       continue;
     double cost = estimateTileCost(problem, tile, target);
-    if (!best || cost < bestCost) {
+    if (cost < bestCost) {
       best = &tile;
       bestCost = cost;
     }

@@ -79,8 +79,10 @@ void BandAttr::print(AsmPrinter &printer) const {
 LogicalResult BandAttr::verify(function_ref<InFlightDiagnostic()> emitError, Alignment,
                                std::optional<int64_t> left, std::optional<int64_t> right) {
   for (auto [name, bound] : {std::pair("left", left), std::pair("right", right)})
-    if (bound && *bound < 0)
-      return emitError() << "expected '" << name << "' to be at least 0, got " << *bound;
+    if (bound && (*bound < 0 || *bound >= kMaxExtent))
+      return emitError() << "expected '" << name
+                         << "' to be in [0, 2^31), got " << *bound
+                         << "; leave it out for an unbounded side";
   return success();
 }
 
@@ -109,8 +111,9 @@ void BlocksAttr::print(AsmPrinter &printer) const {
 LogicalResult BlocksAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t queryBlock,
                                  int64_t keyBlock) {
   for (auto [name, size] : {std::pair("query", queryBlock), std::pair("key", keyBlock)})
-    if (size < 1)
-      return emitError() << "expected a " << name << " block of at least 1, got " << size;
+    if (size < 1 || size >= kMaxExtent)
+      return emitError() << "expected a " << name
+                         << " block in [1, 2^31), got " << size;
   return success();
 }
 

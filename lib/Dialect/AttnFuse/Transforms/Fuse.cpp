@@ -14,7 +14,9 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Threading.h"
 
 namespace mlir::attnfuse {
 #define GEN_PASS_DEF_ATTNFUSEFUSEPASS
@@ -229,7 +231,8 @@ struct Rotation {
   }
 };
 
-void fuse(RewriterBase &rewriter, Chain chain) {
+/// Creates the fused op, with the chain still in place.
+AttentionOp buildFused(RewriterBase &rewriter, Chain &chain) {
   SmallVector<Location> locs{chain.sum.getLoc(), chain.normalizer->getLoc()};
   SmallVector<Attribute> bands;
   BlockSparseOp blockSparse;
@@ -272,8 +275,28 @@ void fuse(RewriterBase &rewriter, Chain chain) {
                           getNormalizer(chain.normalizer)),
       ScheduleAttr());
   score.finish(fused.getScore());
+  return fused;
+}
 
-  if (lse)
+/// Why `op` is not valid, or nothing. Dimensions that are `?` between the ops
+/// of a chain may hide a contradiction that shows only in the fused op.
+std::optional<std::string> findError(Operation *op) {
+  std::optional<std::string> error;
+  uint64_t thread = llvm::get_threadid();
+  ScopedDiagnosticHandler handler(op->getContext(), [&](Diagnostic &diag) {
+    if (llvm::get_threadid() != thread)
+      return failure();
+    if (!error)
+      error = diag.str();
+    return success();
+  });
+  if (succeeded(verify(op)))
+    return std::nullopt;
+  return error.value_or("the fused op is not valid");
+}
+
+void replaceChain(RewriterBase &rewriter, Chain &chain, AttentionOp fused) {
+  if (Value lse = chain.getUsedLse())
     rewriter.replaceAllUsesWith(lse, fused.getLse());
   rewriter.replaceOp(chain.sum, fused.getOutput());
   rewriter.eraseOp(chain.normalizer);
@@ -298,7 +321,14 @@ struct FusePass : attnfuse::impl::AttnFuseFusePassBase<FusePass> {
         ++numMissed;
         continue;
       }
-      fuse(rewriter, *chain);
+      AttentionOp fused = buildFused(rewriter, *chain);
+      if (std::optional<std::string> error = findError(fused)) {
+        rewriter.eraseOp(fused);
+        sum.emitRemark("not fused: ") << *error;
+        ++numMissed;
+        continue;
+      }
+      replaceChain(rewriter, *chain, fused);
       ++numFused;
     }
   }

@@ -32,6 +32,10 @@
 
 namespace mlir::attnfuse {
 
+/// Window bounds, constant offsets and block sizes are below this, so that
+/// sums of a few of them and of lengths cannot overflow 64 bits.
+constexpr int64_t kMaxExtent = int64_t(1) << 31;
+
 /// The standard ALiBi slope of `head` among `numHeads` (arXiv 2108.12409; any
 /// number of heads, see attnfuse.alibi).
 double getAlibiSlope(int64_t head, int64_t numHeads);

@@ -1,0 +1,35 @@
+//===- Pipelines.h - Named pass pipelines -----------------------*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_PIPELINES_PIPELINES_H
+#define ATTNFUSE_PIPELINES_PIPELINES_H
+
+namespace mlir {
+class DialectRegistry;
+class OpPassManager;
+} // namespace mlir
+
+namespace mlir::attnfuse {
+
+/// Lowers a module of functions on tensors to the LLVM dialect for the host:
+/// through linalg, one-shot bufferization (identity layouts at function
+/// boundaries) and loops. Returned buffers belong to the caller. Buffers are
+/// allocated and released by
+/// `_mlir_memref_to_llvm_alloc` and `_mlir_memref_to_llvm_free`, which whoever
+/// loads the code provides.
+void buildCpuPipeline(OpPassManager &pm);
+
+/// The interfaces of upstream dialects that the CPU pipeline calls, for
+/// contexts that do not register all dialects and extensions.
+void registerCpuPipelineInterfaces(DialectRegistry &registry);
+
+/// Registers `attnfuse-cpu-pipeline`.
+void registerCpuPipeline();
+
+} // namespace mlir::attnfuse
+
+#endif // ATTNFUSE_PIPELINES_PIPELINES_H
