@@ -34,8 +34,7 @@ static std::optional<BlockUse> getBlockUse(AttentionOp op) {
                   2};
 }
 
-SmallVector<RotationUse>
-mlir::attnfuse::getRotations(func::FuncOp function) {
+SmallVector<RotationUse> mlir::attnfuse::getRotations(func::FuncOp function) {
   SmallVector<RotationUse> uses;
   for (Operation &op : function.front()) {
     if (auto rope = dyn_cast<RopeOp>(op)) {
@@ -97,15 +96,18 @@ static AttentionUse collectChain(WeightedSumOp sum) {
   return use;
 }
 
-SmallVector<AttentionUse>
-mlir::attnfuse::getAttentions(func::FuncOp function) {
+SmallVector<AttentionUse> mlir::attnfuse::getAttentions(func::FuncOp function) {
   SmallVector<AttentionUse> uses;
   for (Operation &op : function.front()) {
     if (auto sum = dyn_cast<WeightedSumOp>(op)) {
       uses.push_back(collectChain(sum));
     } else if (auto fused = dyn_cast<AttentionOp>(op)) {
-      AttentionUse use{fused.getQuery(), fused.getKey(), fused.getValue(),
-                       fused.getOutput(), {}, {}};
+      AttentionUse use{fused.getQuery(),
+                       fused.getKey(),
+                       fused.getValue(),
+                       fused.getOutput(),
+                       {},
+                       {}};
       llvm::append_range(use.bands, fused.getBands().getAsRange<BandAttr>());
       if (std::optional<BlockUse> blocks = getBlockUse(fused))
         use.blocks.push_back(*blocks);

@@ -89,9 +89,9 @@ Comparison attnfuse::compare(const HostTensor &result,
     comparison.relativeL2Bound =
         getRmsFactor(count) * std::sqrt(expectedSquares / referenceSquares);
   }
-  comparison.passed =
-      comparison.numMismatched == 0 && comparison.worstRatio <= 1 &&
-      comparison.relativeL2Error <= comparison.relativeL2Bound;
+  comparison.passed = comparison.numMismatched == 0 &&
+                      comparison.worstRatio <= 1 &&
+                      comparison.relativeL2Error <= comparison.relativeL2Bound;
   return comparison;
 }
 

@@ -62,8 +62,7 @@ public:
 private:
   /// The tensor and name of an argument; null for other values.
   const HostTensor *find(Value value) const {
-    auto argument =
-        value ? dyn_cast<BlockArgument>(skipCasts(value)) : nullptr;
+    auto argument = value ? dyn_cast<BlockArgument>(skipCasts(value)) : nullptr;
     return argument ? &arguments[argument.getArgNumber()] : nullptr;
   }
   StringRef getName(Value value) const {
@@ -89,8 +88,8 @@ private:
                             : "of the function";
     return makeError(
         "the rotary table " + table + " is too short: expected at least " +
-        Twine(int64_t(std::min<__int128>(needed, INT64_MAX))) +
-        " rows for " + Twine(length) + " positions from " +
+        Twine(int64_t(std::min<__int128>(needed, INT64_MAX))) + " rows for " +
+        Twine(length) + " positions from " +
         Twine(int64_t(std::min<__int128>(needed - length, INT64_MAX))) +
         ", got " + Twine(rows));
   }
@@ -126,16 +125,14 @@ private:
   }
 
   llvm::Error checkColumns(const BlockUse &use, const HostTensor &columns,
-                           int64_t first, int64_t last,
-                           int64_t numKeyBlocks) {
+                           int64_t first, int64_t last, int64_t numKeyBlocks) {
     last = std::min(last, columns.getNumElements());
     for (int64_t entry = first; entry < last; ++entry) {
       int64_t column = columns.getInt(entry);
       int64_t before = entry == first ? -1 : columns.getInt(entry - 1);
       if (column <= before || column >= numKeyBlocks)
         return makeError("argument '" + getName(use.colIndices) +
-                         "' has entry " + Twine(entry) + " = " +
-                         Twine(column) +
+                         "' has entry " + Twine(entry) + " = " + Twine(column) +
                          ": expected strictly increasing columns below " +
                          Twine(numKeyBlocks));
     }
@@ -169,8 +166,7 @@ static llvm::Error applyDims(const DimensionClasses &classes, StringRef dims,
     int64_t size;
     if (key.empty() || value.getAsInteger(10, size))
       return makeError("expected --dims NAME=SIZE,..., got '" + entry + "'");
-    bool isAlias =
-        !classes.lookup(key) && !classes.lookupAlias(key).empty();
+    bool isAlias = !classes.lookup(key) && !classes.lookupAlias(key).empty();
     (isAlias ? aliases : plain).push_back({key, size});
   }
   plain.append(aliases);
@@ -240,16 +236,16 @@ static llvm::Error setGivenShapes(const DimensionClasses &classes,
                                   DimensionSizes &sizes) {
   func::FuncOp function = classes.getFunction();
   for (const auto &[name, tensor] : spec.given) {
-    const auto *role = llvm::find_if(
-        classes.getArguments(),
-        [name = &name](const ArgumentRole &role) { return role.name == *name; });
+    const auto *role = llvm::find_if(classes.getArguments(),
+                                     [name = &name](const ArgumentRole &role) {
+                                       return role.name == *name;
+                                     });
     if (role == classes.getArguments().end()) {
       SmallVector<StringRef> known;
       for (const ArgumentRole &role : classes.getArguments())
         known.push_back(role.name);
       return makeError("unknown argument '" + name + "': function '" +
-                       function.getName() + "' has " +
-                       llvm::join(known, ", "));
+                       function.getName() + "' has " + llvm::join(known, ", "));
     }
     unsigned index = role - classes.getArguments().begin();
     std::optional<ElementType> expected =
@@ -264,8 +260,9 @@ static llvm::Error setGivenShapes(const DimensionClasses &classes,
   return llvm::Error::success();
 }
 
-llvm::Expected<Call> mlir::attnfuse::prepareCall(const DimensionClasses &classes,
-                                                 const InputSpec &spec) {
+llvm::Expected<Call>
+mlir::attnfuse::prepareCall(const DimensionClasses &classes,
+                            const InputSpec &spec) {
   Call call{{}, {}, DimensionSizes(classes)};
   if (llvm::Error error = setGivenShapes(classes, spec, call.sizes))
     return std::move(error);
@@ -280,12 +277,15 @@ llvm::Expected<Call> mlir::attnfuse::prepareCall(const DimensionClasses &classes
   RandomInputs random(classes, spec.seed.value_or(0));
   // The random inputs' own sizes come after all others are known.
   SmallVector<unsigned> later;
-  for (Value table : llvm::map_range(
-           getRotations(classes.getFunction()),
-           [](const RotationUse &use) { return use.cos; }))
+  for (Value table :
+       llvm::map_range(getRotations(classes.getFunction()),
+                       [](const RotationUse &use) { return use.cos; }))
     later.push_back(classes.getClass(table, 0));
   for (const BlockUse &use : getBlockUses(classes.getFunction()))
     later.push_back(classes.getClass(use.colIndices, 0));
+  if (spec.seed)
+    if (llvm::Error error = random.chooseSizes(call.sizes, later))
+      return std::move(error);
   if (llvm::Error error = call.sizes.finish(later))
     return std::move(error);
   if (llvm::Error error = checkSizes(classes, call.sizes))
@@ -315,8 +315,7 @@ llvm::Expected<Call> mlir::attnfuse::prepareCall(const DimensionClasses &classes
   for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
     HostTensor result(*getHostElementType(type),
                       call.sizes.getResultShape(index));
-    std::memset(static_cast<void *>(result.data()), 0xff,
-                result.getNumBytes());
+    std::memset(static_cast<void *>(result.data()), 0xff, result.getNumBytes());
     call.results.push_back(std::move(result));
   }
   return call;

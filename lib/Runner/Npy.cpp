@@ -113,7 +113,8 @@ private:
     char order = (*descr)[0];
     std::string_view code = descr->substr(1);
     for (const NpyType &known : kTypes)
-      if (known.code == code && (order == '<' || (order == '|' && code == "V2"))) {
+      if (known.code == code &&
+          (order == '<' || (order == '|' && code == "V2"))) {
         header.type = known.type;
         return {};
       }

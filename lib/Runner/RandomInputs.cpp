@@ -7,6 +7,7 @@
 
 #include "RandomInputs.h"
 #include "attnfuse/Runner/Inputs.h"
+#include "llvm/ADT/StringSwitch.h"
 #include <cmath>
 
 using namespace mlir;
@@ -106,8 +107,7 @@ static std::pair<int64_t, int64_t> getBlockGrid(const BlockUse &use,
   int64_t numRows = std::max<int64_t>(offsets.back() - 1, 0);
   if (offsets.size() == 3)
     numRows *= offsets[0] * offsets[1];
-  int64_t keys =
-      sizes.get(classes.getClass(use.keys, use.keysDim)).value_or(0);
+  int64_t keys = sizes.get(classes.getClass(use.keys, use.keysDim)).value_or(0);
   return {numRows, llvm::divideCeil(keys, use.keyBlock)};
 }
 
@@ -119,12 +119,41 @@ static const BlockUse *findBlockUse(ArrayRef<BlockUse> uses, Value argument) {
   return nullptr;
 }
 
+llvm::Error RandomInputs::chooseSizes(DimensionSizes &sizes,
+                                      ArrayRef<unsigned> later) {
+  ArrayRef<DimensionClass> all = classes.getClasses();
+  auto choose = [&](unsigned number, int64_t size) {
+    return sizes.get(number) ? llvm::Error::success()
+                             : sizes.set(number, size, "the random inputs");
+  };
+  // Groups of two query heads, unless one of the sizes is known.
+  for (auto [queryHeads, keyHeads] : classes.getGroups()) {
+    std::optional<int64_t> hq = sizes.get(queryHeads);
+    if (llvm::Error error = choose(keyHeads, hq.value_or(2)))
+      return error;
+    if (llvm::Error error = choose(queryHeads, 2 * *sizes.get(keyHeads)))
+      return error;
+  }
+  for (auto [number, entry] : llvm::enumerate(all)) {
+    if (entry.derived)
+      continue;
+    // Lengths that are no multiple of any tile.
+    int64_t size = llvm::StringSwitch<int64_t>(entry.names.front())
+                       .Cases({"Nq", "Nkv", "N"}, 100)
+                       .Cases({"B", "H"}, 2)
+                       .Default(llvm::is_contained(later, number) ? 0 : 3);
+    if (size)
+      if (llvm::Error error = choose(number, size))
+        return error;
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error RandomInputs::completeSizes(DimensionSizes &sizes) {
   llvm::DenseMap<unsigned, int64_t> tableRows;
   for (const RotationUse &use : rotations) {
     unsigned table = classes.getClass(use.cos, 0);
-    std::optional<int64_t> length =
-        sizes.get(classes.getClass(use.input, 2));
+    std::optional<int64_t> length = sizes.get(classes.getClass(use.input, 2));
     if (sizes.get(table) || !length)
       continue;
     int64_t slack = use.positions ? 64 : use.offset ? 37 : 0;
@@ -251,9 +280,8 @@ llvm::Expected<HostTensor> RandomInputs::make(unsigned index,
   }
   case RoleKind::RowOffsets:
   case RoleKind::ColIndices:
-    if (llvm::Error error =
-            fillBlocks(tensor, argument, role.kind == RoleKind::RowOffsets,
-                       sizes))
+    if (llvm::Error error = fillBlocks(
+            tensor, argument, role.kind == RoleKind::RowOffsets, sizes))
       return std::move(error);
     return tensor;
   case RoleKind::Slopes:

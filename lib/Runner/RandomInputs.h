@@ -36,6 +36,8 @@ class RandomInputs {
 public:
   RandomInputs(const DimensionClasses &classes, uint64_t seed);
 
+  /// Chooses small sizes for all classes that have none, but for `later` ones.
+  llvm::Error chooseSizes(DimensionSizes &sizes, ArrayRef<unsigned> later);
   /// Sets the lengths of tables and block lists that have no size yet.
   llvm::Error completeSizes(DimensionSizes &sizes);
 

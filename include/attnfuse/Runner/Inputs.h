@@ -33,9 +33,10 @@ struct Call {
 };
 
 /// Sizes from --dims and the given tensors, then the arguments: the given ones
-/// checked (validateInputs), the others random. Where nothing else sets them,
-/// tables are as long as the positions need and block lists as long as they
-/// come out. `classes` must outlive the call.
+/// checked (validateInputs), the others random. Where nothing else sets them
+/// and there is a seed, sizes are small odd ones, tables as long as the
+/// positions need and block lists as long as they come out. `classes` must
+/// outlive the call.
 llvm::Expected<Call> prepareCall(const DimensionClasses &classes,
                                  const InputSpec &spec);
 
