@@ -22,24 +22,24 @@ class AttnFuse_Op<string opMnemonic, list<Trait> traits = []>
 
 def AttnFuse_Float : AnyTypeOf<[F16, BF16, F32]>;
 def AttnFuse_Activation
-    : RankedTensorOf<[F16, BF16, F32], [HasAnyRankOfPred<[4]>], "rank-4 tensor of f16, bf16 or f32">;
+    : RankedTensorOf<[F16, BF16, F32], [HasAnyRankOfPred<[4]>], "rank-4 tensor">;
 def AttnFuse_Scores
-    : RankedTensorOf<[F32], [HasAnyRankOfPred<[4]>], "rank-4 tensor of f32">;
+    : RankedTensorOf<[F32], [HasAnyRankOfPred<[4]>], "rank-4 tensor">;
 def AttnFuse_Lse
-    : RankedTensorOf<[F32], [HasAnyRankOfPred<[3]>], "rank-3 tensor of f32">;
+    : RankedTensorOf<[F32], [HasAnyRankOfPred<[3]>], "rank-3 tensor">;
 def AttnFuse_RotaryTable
-    : RankedTensorOf<[F16, BF16, F32], [HasAnyRankOfPred<[2]>], "rank-2 tensor of f16, bf16 or f32">;
+    : RankedTensorOf<[F16, BF16, F32], [HasAnyRankOfPred<[2]>], "rank-2 tensor">;
 def AttnFuse_Positions
-    : RankedTensorOf<[I32, I64], [HasAnyRankOfPred<[1, 2]>], "rank-1 or rank-2 tensor of i32 or i64">;
+    : RankedTensorOf<[I32, I64], [HasAnyRankOfPred<[1, 2]>], "rank-1 or rank-2 tensor">;
 def AttnFuse_Slopes
-    : RankedTensorOf<[F32], [HasAnyRankOfPred<[1, 2]>], "rank-1 or rank-2 tensor of f32">;
+    : RankedTensorOf<[F32], [HasAnyRankOfPred<[1, 2]>], "rank-1 or rank-2 tensor">;
 def AttnFuse_Bias
     : RankedTensorOf<[F16, BF16, F32], [HasAnyRankOfPred<[0, 1, 2, 3, 4]>],
-                     "tensor of f16, bf16 or f32 of rank at most 4">;
+                     "tensor of rank at most 4">;
 def AttnFuse_BlockOffsets
-    : RankedTensorOf<[I32], [HasAnyRankOfPred<[1, 3]>], "rank-1 or rank-3 tensor of i32">;
+    : RankedTensorOf<[I32], [HasAnyRankOfPred<[1, 3]>], "rank-1 or rank-3 tensor">;
 def AttnFuse_BlockIndices
-    : RankedTensorOf<[I32], [HasAnyRankOfPred<[1]>], "rank-1 tensor of i32">;
+    : RankedTensorOf<[I32], [HasAnyRankOfPred<[1]>], "rank-1 tensor">;
 
 //===----------------------------------------------------------------------===//
 // Before the product
