@@ -100,6 +100,7 @@ def AttnFuse_ScaledDotProductOp : AttnFuse_Op<"scaled_dot_product"> {
     $query `,` $key attr-dict `:` type($query) `,` type($key) `->` type($scores)
   }];
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     /// The `scale` attribute, or 1/sqrt(D).
     double getScaleOrDefault();
@@ -190,7 +191,6 @@ def AttnFuse_BlockSparseOp : AttnFuse_ScoreOp<"block_sparse"> {
     `:` type($scores) `,` type($row_offsets) `,` type($col_indices)
   }];
   let hasVerifier = 1;
-  let hasCanonicalizer = 1;
 }
 
 def AttnFuse_AlibiOp : AttnFuse_ScoreOp<"alibi"> {
@@ -353,6 +353,7 @@ def AttnFuse_AttentionOp : AttnFuse_Op<"attention", [
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
+  let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     /// Positions of the score region's arguments; the score operands follow.
     enum ScoreArg { Score, B, H, I, J, Nq, Nkv, Hq, NumFixedScoreArgs };
