@@ -20,9 +20,14 @@ llvm_config.add_tool_substitutions(
 )
 config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%examples", os.path.join(config.attnfuse_src_root, "examples")))
+config.substitutions.append(("%docs", os.path.join(config.attnfuse_src_root, "docs")))
+config.substitutions.append(("%builddir", config.attnfuse_obj_root))
+config.substitutions.append(("%cmake", config.cmake_command))
+config.substitutions.append(("%cc", config.c_compiler))
+config.substitutions.append(("%cxx", config.cxx_compiler))
 
 # ptxas checks what the compiler emits, where the CUDA toolkit is installed.
-ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
-if ptxas:
+config.ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
+if config.ptxas:
     config.available_features.add("ptxas")
-    config.substitutions.append(("%ptxas", ptxas))
+    config.substitutions.append(("%ptxas", config.ptxas))

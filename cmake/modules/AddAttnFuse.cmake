@@ -1,5 +1,5 @@
-# Thin wrappers over LLVM's CMake functions, so that every library and tool of
-# the project is declared in the same way and links MLIR in one way only.
+# Thin wrappers over LLVM's CMake functions, so that every library, tool and test
+# of the project is declared in the same way and links MLIR in one way only.
 
 # add_attnfuse_library(NAME sources... [DEPENDS targets...] [LINK_LIBS libs...]
 #                      [MLIR_LIBS libs...])
@@ -12,6 +12,10 @@ function(add_attnfuse_library name)
   llvm_update_compile_flags(${name})
   set_property(TARGET ${name} PROPERTY POSITION_INDEPENDENT_CODE ON)
   set_property(GLOBAL APPEND PROPERTY ATTNFUSE_LIBS ${name})
+  target_include_directories(${name} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
@@ -20,17 +24,22 @@ function(add_attnfuse_library name)
     mlir_target_link_libraries(${name} PUBLIC ${ARG_MLIR_LIBS})
     target_link_libraries(${name} PUBLIC LLVM)
   endif()
+  install(TARGETS ${name} EXPORT AttnFuseTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
 # attnfuse_link_llvm_archives(TARGET): every archive of MLIR and LLVM, by path,
 # dead sections dropped. The exported targets cannot do this, since their
-# interfaces name libLLVM.so.
+# interfaces name libLLVM.so. What is left to load at run time is libc and libm.
 function(attnfuse_link_llvm_archives target)
   file(GLOB archives "${LLVM_LIBRARY_DIR}/libMLIR*.a" "${LLVM_LIBRARY_DIR}/libLLVM*.a")
   list(FILTER archives EXCLUDE REGEX "CAPI|Test|Fuzz|gtest|TableGen|TestingSupport|MlirOptMain")
-  target_link_options(${target} PRIVATE -Wl,--gc-sections -static-libstdc++ -static-libgcc)
+  find_library(ATTNFUSE_STATIC_Z NAMES libz.a REQUIRED)
+  find_library(ATTNFUSE_STATIC_ZSTD NAMES libzstd.a REQUIRED)
+  target_link_options(${target} PRIVATE
+    -Wl,--gc-sections -Wl,--strip-all -static-libstdc++ -static-libgcc)
   target_link_libraries(${target} PRIVATE
-    -Wl,--start-group ${archives} -Wl,--end-group z zstd m dl pthread)
+    -Wl,--start-group ${archives} -Wl,--end-group
+    ${ATTNFUSE_STATIC_ZSTD} ${ATTNFUSE_STATIC_Z} m dl pthread)
 endfunction()
 
 # add_attnfuse_tool(NAME sources... [LINK_LIBS libs...] [MLIR_LIBS libs...])
@@ -46,4 +55,23 @@ function(add_attnfuse_tool name)
     mlir_target_link_libraries(${name} PRIVATE ${ARG_MLIR_LIBS})
     target_link_libraries(${name} PRIVATE LLVM)
   endif()
+  set_property(GLOBAL APPEND PROPERTY ATTNFUSE_TOOLS ${name})
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+# add_attnfuse_unittest(NAME sources... [LINK_LIBS libs...] [MLIR_LIBS libs...])
+# A GoogleTest program; NAME ends in `Tests`, by which lit finds it. It runs as
+# part of check-attnfuse.
+function(add_attnfuse_unittest name)
+  cmake_parse_arguments(ARG "" "" "LINK_LIBS;MLIR_LIBS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  llvm_update_compile_flags(${name})
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/unittests)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} GTest::gtest GTest::gtest_main)
+  if(ARG_MLIR_LIBS)
+    mlir_target_link_libraries(${name} PRIVATE ${ARG_MLIR_LIBS})
+    target_link_libraries(${name} PRIVATE LLVM)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY ATTNFUSE_UNITTESTS ${name})
 endfunction()

@@ -11,6 +11,7 @@
 #include "attnfuse/Conversion/Passes.h"
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
+#include "attnfuse/Pipelines/Pipelines.h"
 #include "mlir/IR/DialectRegistry.h"
 
 namespace mlir::attnfuse {
@@ -18,10 +19,12 @@ namespace mlir::attnfuse {
 /// The project's dialects.
 inline void registerAllDialects(DialectRegistry &registry) { registry.insert<AttnFuseDialect>(); }
 
-/// The project's passes.
+/// The project's passes and pipelines.
 inline void registerAllPasses() {
   registerAttnFuseTransformsPasses();
   registerAttnFuseConversionPasses();
+  registerCpuPipeline();
+  registerGpuPipelines();
 }
 
 } // namespace mlir::attnfuse

@@ -5,14 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attnfuse/Conversion/AttnFuseToLinalg.h"
+
+#include "Builders.h"
 #include "attnfuse/Conversion/Passes.h"
-#include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/DialectConversion.h"
 
 namespace mlir::attnfuse {
 #define GEN_PASS_DEF_CONVERTATTNFUSETOLINALGPASS
@@ -22,9 +25,30 @@ namespace mlir::attnfuse {
 using namespace mlir;
 using namespace mlir::attnfuse;
 
+void attnfuse::populateAttnFuseToLinalgConversionPatterns(
+    RewritePatternSet &patterns) {
+  detail::populateRotatePatterns(patterns);
+  detail::populateProductPatterns(patterns);
+  detail::populateMaskPatterns(patterns);
+  detail::populateScorePatterns(patterns);
+  detail::populateNormalizePatterns(patterns);
+  detail::populateAttentionPatterns(patterns);
+  populateExpandAlibiSlopePatterns(patterns);
+}
+
 namespace {
 struct ConvertAttnFuseToLinalgPass
-    : attnfuse::impl::ConvertAttnFuseToLinalgPassBase<ConvertAttnFuseToLinalgPass> {
-  void runOnOperation() override {}
+    : attnfuse::impl::ConvertAttnFuseToLinalgPassBase<
+          ConvertAttnFuseToLinalgPass> {
+  void runOnOperation() override {
+    ConversionTarget target(getContext());
+    target.addIllegalDialect<AttnFuseDialect>();
+    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    RewritePatternSet patterns(&getContext());
+    populateAttnFuseToLinalgConversionPatterns(patterns);
+    if (failed(applyPartialConversion(getOperation(), target,
+                                      std::move(patterns))))
+      signalPassFailure();
+  }
 };
 } // namespace

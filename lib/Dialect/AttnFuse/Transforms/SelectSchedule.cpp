@@ -1,17 +1,17 @@
-//===- SelectSchedule.cpp - Choose the schedule of each attention
+//===- SelectSchedule.cpp - Choose the schedule of each attention ---------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Reads ops into a ScheduleProblem and writes the choice back as an attribute.
+// The rules of the choice are in KernelGen/ScheduleChoice.cpp.
+//
+//===----------------------------------------------------------------------===//
 
-#include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/PatternMatch.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
 
 namespace mlir::attnfuse {
 #define GEN_PASS_DEF_ATTNFUSESELECTSCHEDULEPASS
@@ -22,7 +22,113 @@ using namespace mlir;
 using namespace mlir::attnfuse;
 
 namespace {
-struct SelectSchedulePass : attnfuse::impl::AttnFuseSelectSchedulePassBase<SelectSchedulePass> {
-  void runOnOperation() override {}
+constexpr int64_t kMaxHeadDim = 256;
+/// Wide loads move 8 elements.
+constexpr int64_t kHeadDimStep = 8;
+
+LogicalResult checkHeadDim(AttentionOp op, StringRef what, int64_t size) {
+  if (size >= kHeadDimStep && size <= kMaxHeadDim && size % kHeadDimStep == 0)
+    return success();
+  return op.emitOpError("expected the head size of ")
+         << what << " to be a multiple of " << kHeadDimStep << " from "
+         << kHeadDimStep << " to " << kMaxHeadDim << " for the GPU, got "
+         << size << "; pad it, or execute on the CPU";
+}
+
+std::optional<int64_t> getStaticSize(RankedTensorType type, unsigned dim) {
+  if (type.isDynamicDim(dim))
+    return std::nullopt;
+  return type.getDimSize(dim);
+}
+} // namespace
+
+FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
+  for (auto [name, value] :
+       {std::pair("query", op.getQuery()), std::pair("key", op.getKey()),
+        std::pair("value", op.getValue())}) {
+    Type type = value.getType().getElementType();
+    if (!type.isF16() && !type.isBF16())
+      return op.emitOpError("expected ")
+             << name << " of f16 or bf16 for the GPU, got " << type
+             << "; convert it, or execute on the CPU";
+  }
+  if (failed(checkHeadDim(op, "q and k", op.getHeadDim())) ||
+      failed(checkHeadDim(op, "v", op.getValueHeadDim())))
+    return failure();
+
+  ScheduleProblem problem(op.getHeadDim(), op.getValueHeadDim());
+  problem.numQueries = getStaticSize(op.getQuery().getType(), 2);
+  problem.numKeys = getStaticSize(op.getKey().getType(), 2);
+  for (BandAttr band : op.getBands().getAsRange<BandAttr>())
+    if (band.getLeft() && band.getRight()) {
+      // Beyond this the window covers every length.
+      constexpr int64_t kWidest = int64_t(1) << 60;
+      int64_t width = std::min(*band.getLeft(), kWidest) +
+                      std::min(*band.getRight(), kWidest) + 1;
+      problem.windowWidth =
+          std::min(width, problem.windowWidth.value_or(width));
+    }
+
+  BlocksAttr blocks = op.getBlocksAttr();
+  if (!blocks)
+    return problem;
+  for (auto [name, size] : {std::pair("query", blocks.getQueryBlock()),
+                            std::pair("key", blocks.getKeyBlock())})
+    if (size % 16 != 0)
+      return op.emitOpError("expected a ")
+             << name << " block that is a multiple of 16 for the GPU, got "
+             << size << "; use larger blocks, or execute on the CPU";
+  problem.queryBlock = blocks.getQueryBlock();
+  problem.keyBlock = blocks.getKeyBlock();
+  return problem;
+}
+
+KernelTile mlir::attnfuse::getKernelTile(ScheduleAttr schedule) {
+  return {schedule.getTileM(), schedule.getTileN(), schedule.getWarps(),
+          schedule.getQInRegisters()};
+}
+
+ScheduleAttr mlir::attnfuse::getScheduleAttr(MLIRContext *context,
+                                             const KernelTile &tile) {
+  return ScheduleAttr::get(context, tile.tileM, tile.tileN, tile.warps,
+                           tile.qInRegisters);
+}
+
+namespace {
+struct SelectSchedulePass
+    : attnfuse::impl::AttnFuseSelectSchedulePassBase<SelectSchedulePass> {
+  void runOnOperation() override {
+    SmallVector<AttentionOp> ops;
+    getOperation()->walk([&](AttentionOp op) { ops.push_back(op); });
+    if (ops.empty())
+      return;
+    llvm::Expected<TargetInfo> target = getTargetOf(getOperation());
+    if (!target) {
+      emitError(ops.front().getLoc(), llvm::toString(target.takeError()));
+      return signalPassFailure();
+    }
+    // Every op gets its diagnosis, not only the first.
+    bool anyFailed = false;
+    for (AttentionOp op : ops)
+      anyFailed |= failed(schedule(op, *target));
+    if (anyFailed)
+      signalPassFailure();
+  }
+
+  LogicalResult schedule(AttentionOp op, const TargetInfo &target) {
+    FailureOr<ScheduleProblem> problem = getScheduleProblem(op);
+    if (failed(problem))
+      return failure();
+    if (ScheduleAttr given = op.getScheduleAttr()) {
+      if (llvm::Error error = checkTile(*problem, getKernelTile(given), target))
+        return op.emitOpError() << llvm::toString(std::move(error));
+      return success();
+    }
+    llvm::Expected<KernelTile> tile = chooseTile(*problem, target);
+    if (!tile)
+      return op.emitOpError() << llvm::toString(tile.takeError());
+    op.setScheduleAttr(attnfuse::getScheduleAttr(&getContext(), *tile));
+    return success();
+  }
 };
 } // namespace

@@ -1,0 +1,67 @@
+//===- KernelAbi.h - The parameters of a kernel
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel asks for the pointers, strides and sizes that it uses while it is
+// built; the parameter list and its description in the manifest
+// (docs/manifest.md) follow from what was asked for, so they cannot disagree.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_KERNELGEN_KERNELABI_H
+#define ATTNFUSE_KERNELGEN_KERNELABI_H
+
+#include "attnfuse/KernelGen/KernelBuilder.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/JSON.h"
+
+namespace mlir::attnfuse::kernelgen {
+
+/// A tensor or scalar as the manifest knows it: its name, and its shape as expressions.
+struct AbiTensor {
+  std::string name;
+  SmallVector<llvm::json::Value> shape;
+};
+using AbiTensors = llvm::MapVector<Value, AbiTensor>;
+
+class KernelAbi {
+public:
+  /// `tensors` has every argument and result of the function that the kernel may use; any other
+  /// operand must be a constant.
+  KernelAbi(LLVM::LLVMFuncOp kernel, const AbiTensors &tensors)
+      : kernel(kernel), tensors(tensors) {}
+
+  /// The global-memory pointer of a tensor; for a constant, of its copy in the module.
+  Value getPointer(KernelBuilder &b, Value tensor);
+  /// Stride of a dimension in elements, i64.
+  Value getStride(KernelBuilder &b, Value tensor, int64_t dim);
+  /// Size of a dimension, i64.
+  Value getDim(KernelBuilder &b, Value tensor, int64_t dim);
+  /// Value of a scalar operand, i64.
+  Value getScalar(KernelBuilder &b, Value scalar);
+  /// Value of an expression of the manifest, i64.
+  Value getValue(KernelBuilder &b, const llvm::json::Value &expression);
+
+  /// Closes the kernel's signature; returns the manifest's list of parameters.
+  llvm::json::Array finalize();
+
+private:
+  /// The parameter that `description` stands for, added if it is new.
+  Value getParameter(llvm::json::Object description, Type type);
+  Value getConstantPointer(KernelBuilder &b, Value tensor);
+
+  LLVM::LLVMFuncOp kernel;
+  const AbiTensors &tensors;
+  llvm::StringMap<Value> parameters;
+  llvm::json::Array descriptions;
+  SmallVector<std::pair<Value, LLVM::GlobalOp>> constants;
+};
+
+} // namespace mlir::attnfuse::kernelgen
+
+#endif // ATTNFUSE_KERNELGEN_KERNELABI_H

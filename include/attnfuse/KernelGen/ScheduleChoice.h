@@ -1,0 +1,54 @@
+//===- ScheduleChoice.h - Which tile a kernel gets --------------*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The rules by which tiles are chosen and checked, without MLIR ops.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_KERNELGEN_SCHEDULECHOICE_H
+#define ATTNFUSE_KERNELGEN_SCHEDULECHOICE_H
+
+#include "attnfuse/KernelGen/KernelResources.h"
+#include "attnfuse/Target/TargetInfo.h"
+#include "llvm/Support/Error.h"
+#include <optional>
+
+namespace mlir::attnfuse {
+
+/// What the choice depends on. Sizes that are known only at run time are
+/// absent.
+struct ScheduleProblem {
+  ScheduleProblem(int64_t headDim, int64_t valueHeadDim)
+      : dims(headDim, valueHeadDim) {}
+
+  PaddedHeadDims dims;
+  std::optional<int64_t> numQueries;
+  std::optional<int64_t> numKeys;
+  /// Keys that a query sees of a band that is bounded on both sides.
+  std::optional<int64_t> windowWidth;
+  /// Block sizes of a block-sparse pattern. A tile lies in one block.
+  std::optional<int64_t> queryBlock;
+  std::optional<int64_t> keyBlock;
+};
+
+/// Success if a kernel with this tile runs on the machine; otherwise an error
+/// that names the limit, the value and the remedy.
+llvm::Error checkTile(const ScheduleProblem &problem, const KernelTile &tile,
+                      const TargetInfo &target);
+
+/// Estimated clocks of one SM for one query row and one visible key. `tile`
+/// passes checkTile.
+double estimateTileCost(const ScheduleProblem &problem, const KernelTile &tile,
+                        const TargetInfo &target);
+
+/// The cheapest of the tiles that fit, or why none fits.
+llvm::Expected<KernelTile> chooseTile(const ScheduleProblem &problem,
+                                      const TargetInfo &target);
+
+} // namespace mlir::attnfuse
+
+#endif // ATTNFUSE_KERNELGEN_SCHEDULECHOICE_H

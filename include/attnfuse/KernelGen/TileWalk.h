@@ -1,0 +1,69 @@
+//===- TileWalk.h - Which key tiles a query tile visits
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Bands limit the visible keys of query i to [i + lower, i + upper]; block
+// lists limit them to listed blocks. A tile that is masked as a whole is never
+// visited, and only a tile that a limit cuts is a boundary tile, for which the
+// kernel runs mask code.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_KERNELGEN_TILEWALK_H
+#define ATTNFUSE_KERNELGEN_TILEWALK_H
+
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "attnfuse/KernelGen/KernelBuilder.h"
+
+namespace mlir::attnfuse::kernelgen {
+
+/// The intersection of all bands: key j is visible to query i iff
+/// i + lower <= j <= i + upper. A null bound does not limit.
+struct BandLimits {
+  Value lower, upper;
+
+  static BandLimits get(KernelBuilder &b, ArrayAttr bands, Value nq, Value nkv);
+};
+
+/// The list of key blocks of the query tile's block: entries [begin, end) of `indices`.
+struct BlockList {
+  Value indices; ///< pointer to the i32 column of the first entry
+  Value stride;  ///< i64 stride of the columns, in elements
+  Value begin, end;
+  /// Tiles in a key block.
+  int64_t tilesPerBlock;
+};
+
+class TileWalk {
+public:
+  /// The walk of query rows [firstRow, firstRow + tileM) over keys [0, nkv).
+  TileWalk(KernelBuilder &b, BandLimits limits, std::optional<BlockList> blocks, Value firstRow,
+           int64_t tileM, int64_t tileN, Value nq, Value nkv);
+
+  // A position in the walk is a list of i32 values that a loop can carry.
+  Values begin(KernelBuilder &b);
+  Values next(KernelBuilder &b, ValueRange position);
+  Value isValid(KernelBuilder &b, ValueRange position);
+  /// First key of the tile at a valid position.
+  Value getFirstKey(KernelBuilder &b, ValueRange position);
+  /// Whether a limit cuts the tile that starts at `firstKey`.
+  Value isBoundary(KernelBuilder &b, Value firstKey);
+
+private:
+  /// Steps from the candidate (entry, tile in its block) to the first tile in range.
+  Values seek(KernelBuilder &b, Value entry, Value tileInBlock);
+
+  BandLimits limits;
+  std::optional<BlockList> blocks;
+  Value firstRow, lastRow, nkv;
+  int64_t tileN;
+  /// The tiles that the bands leave.
+  Value firstTile, endTile;
+};
+
+} // namespace mlir::attnfuse::kernelgen
+
+#endif // ATTNFUSE_KERNELGEN_TILEWALK_H

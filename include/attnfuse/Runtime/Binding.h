@@ -1,0 +1,64 @@
+//===- Binding.h - Arguments against a manifest -----------------*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Everything that decides whether and how a launch happens, apart from the
+// launch itself.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_RUNTIME_BINDING_H
+#define ATTNFUSE_RUNTIME_BINDING_H
+
+#include "attnfuse/Runtime/Manifest.h"
+
+namespace attnfuse {
+
+/// A tensor in device memory that someone else owns. Strides are in elements
+/// and may be 0.
+struct TensorView {
+  uint64_t data = 0;
+  ElementType type = ElementType::F32;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+
+  bool isEmpty() const;
+};
+
+/// A tensor, or the value of a scalar argument.
+using ArgumentValue = std::variant<TensorView, int64_t>;
+
+/// Checks `arguments` against the function's and binds the names of dimensions
+/// and scalars. Errors name the argument, what was expected and the remedy.
+Result<Environment> bindArguments(const ManifestFunction &function,
+                                  const std::vector<ArgumentValue> &arguments);
+
+/// The same for the results, whose dimensions may bind further names.
+Status bindResults(const ManifestFunction &function,
+                   const std::vector<TensorView> &results,
+                   Environment &environment);
+
+/// The shape of `tensor`; an error if one of its names is not bound.
+Result<std::vector<int64_t>> getShape(const ManifestTensor &tensor,
+                                      const Environment &environment);
+
+/// Evaluates the function's checks; the error of one that does not hold is its
+/// message.
+Status evaluateChecks(const ManifestFunction &function,
+                      const Environment &environment);
+
+/// A kernel's grid, checked against the limits of CUDA.
+Result<std::array<unsigned, 3>> evaluateGrid(const ManifestKernel &kernel,
+                                             const Environment &environment);
+
+/// The kernel's parameters as 8-byte words.
+Result<std::vector<uint64_t>> evaluateParameters(
+    const ManifestKernel &kernel, const std::vector<ArgumentValue> &arguments,
+    const std::vector<TensorView> &results, const Environment &environment);
+
+} // namespace attnfuse
+
+#endif // ATTNFUSE_RUNTIME_BINDING_H

@@ -1,0 +1,63 @@
+//===- CudaDriver.h - The CUDA driver, loaded at run time -------*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Nothing here needs the CUDA toolkit, and nothing but a call of load() needs
+// a driver. The types are those of cuda.h by layout.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_RUNTIME_CUDADRIVER_H
+#define ATTNFUSE_RUNTIME_CUDADRIVER_H
+
+#include "attnfuse/Support/Result.h"
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace attnfuse {
+
+using CUresult = int;
+using CUdevice = int;
+using CUdeviceptr = unsigned long long;
+using CUcontext = struct CudaContextHandle *;
+using CUmodule = struct CudaModuleHandle *;
+using CUfunction = struct CudaFunctionHandle *;
+using CUstream = struct CudaStreamHandle *;
+using CUevent = struct CudaEventHandle *;
+
+/// The functions of the driver, resolved and initialized.
+class CudaDriver {
+public:
+  /// Loads the library and initializes the driver. Errors say whether the
+  /// library is missing, lacks a function, or finds no usable driver.
+  static Result<std::shared_ptr<const CudaDriver>>
+  load(const std::string &library = "libcuda.so.1");
+  ~CudaDriver();
+
+  CudaDriver(const CudaDriver &) = delete;
+  CudaDriver &operator=(const CudaDriver &) = delete;
+
+#define ATTNFUSE_CUDA_SYMBOL(MEMBER, SYMBOL, PARAMETERS)                       \
+  CUresult(*MEMBER) PARAMETERS = nullptr;
+#include "attnfuse/Runtime/CudaSymbols.def"
+
+  /// Success, or "WHAT failed: NAME (description)".
+  Status check(CUresult code, std::string_view what) const;
+
+  /// The number of devices; an error if there is none.
+  Result<int> getDeviceCount() const;
+
+private:
+  CudaDriver() = default;
+  void *handle = nullptr;
+};
+
+} // namespace attnfuse
+
+#endif // ATTNFUSE_RUNTIME_CUDADRIVER_H

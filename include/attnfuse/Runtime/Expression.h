@@ -1,0 +1,48 @@
+//===- Expression.h - Integer expressions of the manifest -------*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_RUNTIME_EXPRESSION_H
+#define ATTNFUSE_RUNTIME_EXPRESSION_H
+
+#include "attnfuse/Support/Result.h"
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attnfuse {
+
+/// The values of names: dimensions and scalar arguments.
+using Environment = std::map<std::string, int64_t, std::less<>>;
+
+/// An integer, a name, or an operator on operands.
+struct Expression {
+  enum class Kind { Integer, Name, Operation };
+  enum class Operator { Add, Sub, Mul, CeilDiv, Mod, Max, Min, Le, Eq };
+
+  Kind kind = Kind::Integer;
+  int64_t integer = 0;
+  std::string name;
+  Operator op = Operator::Add;
+  std::vector<Expression> operands;
+};
+
+std::string_view getOperatorName(Expression::Operator op);
+Result<Expression::Operator> parseOperator(std::string_view name);
+/// Whether `op` takes `count` operands: two, or for add, mul, max and min more.
+bool takesOperands(Expression::Operator op, size_t count);
+
+/// The value over 64-bit integers. `ceildiv` rounds up, `mod` is never
+/// negative, `le` and `eq` give 1 or 0. Errors: an unbound name, a result that
+/// does not fit, a divisor below 1.
+Result<int64_t> evaluate(const Expression &expression,
+                         const Environment &environment);
+
+} // namespace attnfuse
+
+#endif // ATTNFUSE_RUNTIME_EXPRESSION_H

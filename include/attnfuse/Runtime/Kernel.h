@@ -1,0 +1,46 @@
+//===- Kernel.h - Compiled functions on a device ----------------*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_RUNTIME_KERNEL_H
+#define ATTNFUSE_RUNTIME_KERNEL_H
+
+#include "attnfuse/Runtime/Binding.h"
+#include "attnfuse/Runtime/CudaDevice.h"
+
+namespace attnfuse {
+
+/// A function of a manifest with its kernels loaded.
+class Kernel {
+public:
+  /// Loads `image` (PTX or cubin) on the device and resolves `function`.
+  /// Errors tell what does not match: the chip, the function, the limits.
+  static Result<Kernel> load(CudaDeviceRef device, const Manifest &manifest,
+                             std::string_view function,
+                             const std::string &image);
+
+  const ManifestFunction &getFunction() const { return function; }
+
+  /// Launches on `stream`, in its order and without waiting for it. Allocates
+  /// nothing on the device, so it can be captured into a graph. All is checked
+  /// before the first launch. Results without elements need no launch.
+  Status launch(CUstream stream, const std::vector<ArgumentValue> &arguments,
+                const std::vector<TensorView> &results) const;
+
+private:
+  Kernel() = default;
+  ManifestFunction function;
+  std::shared_ptr<const CudaModule> module;
+  /// In the order of `function.kernels`.
+  std::vector<CUfunction> kernels;
+};
+
+/// Success if code for `chip` runs on a device of this compute capability.
+Status checkChip(std::string_view chip, int capability);
+
+} // namespace attnfuse
+
+#endif // ATTNFUSE_RUNTIME_KERNEL_H

@@ -1,0 +1,90 @@
+//===- TargetInfo.h - What is known of the machines -------------*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one place for facts about machines. Everything else asks a TargetInfo,
+// which comes from a row of the table (KnownTargets.cpp) and the facts that an
+// `#attnfuse.target` attribute states.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_TARGET_TARGETINFO_H
+#define ATTNFUSE_TARGET_TARGETINFO_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace mlir {
+class MLIRContext;
+class Operation;
+} // namespace mlir
+
+namespace mlir::attnfuse {
+
+class TargetAttr;
+
+/// One machine. The names of its facts in an attribute are those of the fields
+/// in snake case (`sm_count`). Rates are per SM and per clock.
+struct TargetInfo {
+  /// Name in the table, such as "h200" or "sm_86".
+  std::string name;
+  /// Chip that code is generated for, as LLVM and ptxas name it.
+  std::string chip;
+  /// PTX version of the emitted text, ten times major plus minor. The lowest
+  /// that serves, so that old drivers can load it.
+  int64_t ptxVersion = 0;
+
+  int64_t smCount = 0;
+  /// Clock under load on the tensor cores.
+  double clockGhz = 0;
+  /// Dense FLOP of f16 and bf16 products that accumulate in f32.
+  int64_t tensorFlopsPerClock = 0;
+  /// Special functions (exp2, rcp, ...).
+  int64_t mufuPerClock = 0;
+  int64_t sharedBytesPerClock = 0;
+  int64_t l2BytesPerClock = 0;
+  double dramGbPerSecond = 0;
+  int64_t l2Bytes = 0;
+
+  /// Dynamic shared memory that one block may ask for (by opting in).
+  int64_t maxSharedPerBlock = 0;
+  int64_t maxSharedPerSm = 0;
+  int64_t registersPerSm = 0;
+  int64_t maxRegistersPerThread = 0;
+  int64_t maxThreadsPerBlock = 0;
+  int64_t maxThreadsPerSm = 0;
+  int64_t maxBlocksPerSm = 0;
+  /// Shared memory that the system takes from the SM for each block.
+  int64_t sharedReservedPerBlock = 0;
+};
+
+/// The rows of the table, machines first, then the chips as generic machines.
+ArrayRef<TargetInfo> getKnownTargets();
+
+/// The names of the rows, in the table's order, joined by ", ".
+std::string listKnownTargets();
+
+/// The row named `name` (in any case), or an error that lists the known names.
+llvm::Expected<TargetInfo> lookupTarget(StringRef name);
+
+/// The row that `target` names with the facts that it states. A name that is
+/// not in the table is a machine of the user's own if its `chip` is stated: it
+/// starts from that chip's row. Errors name the fact and list what is known.
+llvm::Expected<TargetInfo> getTargetInfo(TargetAttr target);
+
+/// The attribute for `info`: its name and the facts that differ from the row.
+TargetAttr getTargetAttr(MLIRContext *context, const TargetInfo &info);
+
+/// Name of the module's attribute that holds the target.
+constexpr StringLiteral kTargetAttrName = "attnfuse.target";
+
+/// The machine that the module around `op` (or `op` itself) is compiled for.
+llvm::Expected<TargetInfo> getTargetOf(Operation *op);
+
+} // namespace mlir::attnfuse
+
+#endif // ATTNFUSE_TARGET_TARGETINFO_H

@@ -1,0 +1,128 @@
+//===- Scores.cpp - Lowering of score modifiers
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Builders.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+using namespace mlir::attnfuse::detail;
+
+/// [Hq]: the standard slopes.
+static Value buildStandardSlopes(ImplicitLocOpBuilder &b, Value scores) {
+  Value numHeads = getSize(b, scores, 1);
+  int64_t size = cast<RankedTensorType>(scores.getType()).getDimSize(1);
+  auto type = RankedTensorType::get({size}, b.getF32Type());
+  return buildMap(b, type, getSizes(b, scores)[1], ValueRange(),
+                  [&](ImplicitLocOpBuilder &b, ValueRange) -> Value {
+                    Value head = linalg::IndexOp::create(b, 0);
+                    return AlibiSlopeOp::create(b, head, numHeads);
+                  });
+}
+
+Value attnfuse::detail::buildAlibi(ImplicitLocOpBuilder &b, Value scores,
+                                   Alignment align, Value slopes) {
+  if (!slopes)
+    slopes = buildStandardSlopes(b, scores);
+  auto slopesType = cast<RankedTensorType>(slopes.getType());
+  return buildScoreMap(
+      b, scores, [&](ImplicitLocOpBuilder &b, ValueRange elements) -> Value {
+        SmallVector<Value> at{linalg::IndexOp::create(b, 1)};
+        if (slopesType.getRank() == 2)
+          at.insert(
+              at.begin(),
+              buildBroadcastIndex(b, slopes, 0, linalg::IndexOp::create(b, 0)));
+        Value slope = tensor::ExtractOp::create(b, slopes, at);
+        Value distance = arith::IndexCastOp::create(
+            b, b.getI64Type(), buildDiagonalDistance(b, scores, align));
+        distance = math::AbsIOp::create(b, distance);
+        distance = arith::SIToFPOp::create(b, b.getF32Type(), distance);
+        Value penalty = arith::MulFOp::create(b, slope, distance);
+        Value lowered = arith::SubFOp::create(b, elements[0], penalty);
+        // Where a slope is not finite the difference may be NaN: masked stays
+        // masked.
+        return arith::SelectOp::create(b, isMasked(b, elements[0]), elements[0],
+                                       lowered);
+      });
+}
+
+Value attnfuse::detail::buildAdditiveBias(ImplicitLocOpBuilder &b, Value scores,
+                                          Value bias) {
+  int64_t rank = cast<RankedTensorType>(bias.getType()).getRank();
+  return buildScoreMap(
+      b, scores, [&](ImplicitLocOpBuilder &b, ValueRange elements) -> Value {
+        SmallVector<Value> at;
+        for (int64_t dim = 0; dim < rank; ++dim)
+          at.push_back(buildBroadcastIndex(
+              b, bias, dim, linalg::IndexOp::create(b, 4 - rank + dim)));
+        Value term = toF32(b, tensor::ExtractOp::create(b, bias, at));
+        Value sum = arith::AddFOp::create(b, elements[0], term);
+        // -inf on either side masks, though the other side be NaN or +inf.
+        Value masked = arith::OrIOp::create(b, isMasked(b, elements[0]),
+                                            isMasked(b, term));
+        return arith::SelectOp::create(b, masked, constantF32(b, -INFINITY),
+                                       sum);
+      });
+}
+
+Value attnfuse::detail::buildScoreRegion(ImplicitLocOpBuilder &b, Value scores,
+                                         Region &region, ValueRange operands) {
+  Block &block = region.front();
+  IRMapping mapping;
+  mapping.map(block.getArgument(AttentionOp::Nq), getSize(b, scores, 2));
+  mapping.map(block.getArgument(AttentionOp::Nkv), getSize(b, scores, 3));
+  mapping.map(block.getArgument(AttentionOp::Hq), getSize(b, scores, 1));
+  for (auto [argument, operand] : llvm::zip(
+           block.getArguments().drop_front(AttentionOp::NumFixedScoreArgs),
+           operands))
+    mapping.map(argument, operand);
+
+  return buildScoreMap(
+      b, scores, [&](ImplicitLocOpBuilder &b, ValueRange elements) {
+        mapping.map(block.getArgument(AttentionOp::Score), elements[0]);
+        for (int64_t dim = 0; dim < 4; ++dim)
+          mapping.map(block.getArgument(AttentionOp::B + dim),
+                      linalg::IndexOp::create(b, dim).getResult());
+        for (Operation &op : block.without_terminator())
+          b.clone(op, mapping);
+        auto yield = cast<YieldOp>(block.getTerminator());
+        return mapping.lookupOrDefault(yield.getScore());
+      });
+}
+
+namespace {
+struct LowerAlibi : OpRewritePattern<AlibiOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AlibiOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(
+        op, buildAlibi(b, op.getScores(), op.getAlign(), op.getSlopes()));
+    return success();
+  }
+};
+
+struct LowerAdditiveBias : OpRewritePattern<AdditiveBiasOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AdditiveBiasOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(op, buildAdditiveBias(b, op.getScores(), op.getBias()));
+    return success();
+  }
+};
+} // namespace
+
+void attnfuse::detail::populateScorePatterns(RewritePatternSet &patterns) {
+  patterns.add<LowerAlibi, LowerAdditiveBias>(patterns.getContext());
+}

@@ -1,0 +1,303 @@
+//===- CpuExecutable.cpp - Executes a function on the host
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/Execution/CpuExecutable.h"
+
+#include "BufferArena.h"
+#include "HostCode.h"
+#include "attnfuse/Pipelines/Pipelines.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+namespace mlir::attnfuse {
+namespace {
+
+using ::attnfuse::ElementType;
+using ::attnfuse::HostTensor;
+
+/// What a function's type says about an argument or result.
+struct ValueSpec {
+  ElementType elementType;
+  bool isTensor;
+  SmallVector<int64_t> shape;
+};
+
+class CompiledFunction : public CpuExecutable {
+public:
+  CompiledFunction(StringRef name, SmallVector<ValueSpec> arguments,
+                   SmallVector<ValueSpec> results,
+                   std::unique_ptr<HostCode> code)
+      : name(name), arguments(std::move(arguments)),
+        results(std::move(results)), code(std::move(code)) {}
+
+  llvm::Error run(llvm::ArrayRef<HostTensor> arguments,
+                  llvm::MutableArrayRef<HostTensor> results) override;
+
+private:
+  std::string name;
+  SmallVector<ValueSpec> arguments, results;
+  std::unique_ptr<HostCode> code;
+};
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+std::optional<ElementType> getElementType(Type type) {
+  if (type.isF16())
+    return ElementType::F16;
+  if (type.isBF16())
+    return ElementType::BF16;
+  if (type.isF32())
+    return ElementType::F32;
+  if (type.isF64())
+    return ElementType::F64;
+  if (type.isSignlessInteger(32))
+    return ElementType::I32;
+  if (type.isSignlessInteger(64) || type.isIndex())
+    return ElementType::I64;
+  return std::nullopt;
+}
+
+template <typename... Parts>
+llvm::Error makeError(const Parts &...parts) {
+  std::string message;
+  llvm::raw_string_ostream os(message);
+  (os << ... << parts);
+  return llvm::createStringError(message);
+}
+
+std::string formatShape(llvm::ArrayRef<int64_t> shape) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "[";
+  llvm::interleaveComma(shape, os, [&](int64_t size) {
+    if (ShapedType::isDynamic(size))
+      os << "?";
+    else
+      os << size;
+  });
+  os << "]";
+  return text;
+}
+
+llvm::Expected<ValueSpec> getSpec(Type type, StringRef function, StringRef kind,
+                                  unsigned index) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  std::optional<ElementType> element =
+      getElementType(tensor ? tensor.getElementType() : type);
+  if (!element || (kind == "result" && !tensor)) {
+    std::string name;
+    llvm::raw_string_ostream(name) << type;
+    return makeError(kind, " ", index, " of '", function,
+                     "': expected a ranked tensor",
+                     kind == "result" ? "" : " or a scalar",
+                     " of f16, bf16, f32, f64, i32 or i64, got ", name);
+  }
+  SmallVector<int64_t> shape;
+  if (tensor)
+    shape.assign(tensor.getShape().begin(), tensor.getShape().end());
+  return ValueSpec{*element, bool(tensor), shape};
+}
+
+llvm::Error checkTensor(const HostTensor &tensor, const ValueSpec &spec,
+                        StringRef function, StringRef kind, unsigned index) {
+  if (tensor.getType() != spec.elementType)
+    return makeError(kind, " ", index, " of '", function, "': expected ",
+                     ::attnfuse::getElementName(spec.elementType), ", got ",
+                     ::attnfuse::getElementName(tensor.getType()));
+  bool fits =
+      tensor.getShape().size() == spec.shape.size() &&
+      llvm::all_of(llvm::zip(tensor.getShape(), spec.shape), [](auto sizes) {
+        auto [actual, expected] = sizes;
+        return ShapedType::isDynamic(expected) || actual == expected;
+      });
+  if (!fits)
+    return makeError(kind, " ", index, " of '", function, "': expected shape ",
+                     formatShape(spec.shape), ", got ",
+                     formatShape(tensor.getShape()));
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Memref descriptors: allocated, aligned, offset, sizes, strides
+//===----------------------------------------------------------------------===//
+
+size_t getDescriptorWords(size_t rank) { return 3 + 2 * rank; }
+
+void writeDescriptor(int64_t *words, const HostTensor &tensor) {
+  // Compiled code never writes to an argument: see bufferization.writable.
+  auto address = reinterpret_cast<int64_t>(tensor.data());
+  *words++ = address;
+  *words++ = address;
+  *words++ = 0;
+  words = std::copy(tensor.getShape().begin(), tensor.getShape().end(), words);
+  std::vector<int64_t> strides = tensor.getStrides();
+  std::copy(strides.begin(), strides.end(), words);
+}
+
+/// Copies what a descriptor (of identity layout) describes, if it has the shape
+/// of `tensor`.
+llvm::Error readDescriptor(const int64_t *words, HostTensor &tensor,
+                           StringRef function, unsigned index) {
+  llvm::ArrayRef<int64_t> shape(words + 3, tensor.getRank());
+  if (shape != llvm::ArrayRef(tensor.getShape()))
+    return makeError("result ", index, " of '", function, "' has shape ",
+                     formatShape(shape), ", expected ",
+                     formatShape(tensor.getShape()));
+  if (tensor.getNumBytes() == 0)
+    return llvm::Error::success();
+  const char *source = reinterpret_cast<const char *>(words[1]) +
+                       words[2] * ::attnfuse::getElementSize(tensor.getType());
+  std::memcpy(tensor.data(), source, tensor.getNumBytes());
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+llvm::Error
+CompiledFunction::run(llvm::ArrayRef<HostTensor> argumentTensors,
+                      llvm::MutableArrayRef<HostTensor> resultTensors) {
+  if (argumentTensors.size() != arguments.size())
+    return makeError("'", name, "': expected ", arguments.size(),
+                     " arguments, got ", argumentTensors.size());
+  if (resultTensors.size() != results.size())
+    return makeError("'", name, "': expected ", results.size(),
+                     " results, got ", resultTensors.size());
+  for (auto [index, tensor] : llvm::enumerate(argumentTensors))
+    if (llvm::Error error =
+            checkTensor(tensor, arguments[index], name, "argument", index))
+      return error;
+  for (auto [index, tensor] : llvm::enumerate(resultTensors))
+    if (llvm::Error error =
+            checkTensor(tensor, results[index], name, "result", index))
+      return error;
+
+  size_t resultWords = 0;
+  for (const HostTensor &tensor : resultTensors)
+    resultWords += getDescriptorWords(tensor.getRank());
+  std::vector<int64_t> resultDescriptors(resultWords);
+  std::vector<std::vector<int64_t>> descriptors;
+  SmallVector<void *> parameters;
+  if (!resultTensors.empty())
+    parameters.push_back(resultDescriptors.data());
+  for (auto [tensor, spec] : llvm::zip(argumentTensors, arguments)) {
+    if (!spec.isTensor) {
+      parameters.push_back(const_cast<std::byte *>(tensor.data()));
+      continue;
+    }
+    descriptors.emplace_back(getDescriptorWords(tensor.getRank()));
+    writeDescriptor(descriptors.back().data(), tensor);
+    parameters.push_back(descriptors.back().data());
+  }
+
+  BufferArena arena;
+  if (!arena.call([&] { code->call(parameters); }))
+    return makeError("'", name, "': not enough memory for a buffer of ",
+                     arena.getFailedSize(),
+                     " bytes: the CPU path holds all scores at once; choose "
+                     "smaller sizes");
+  const int64_t *words = resultDescriptors.data();
+  for (auto [index, tensor] : llvm::enumerate(resultTensors)) {
+    if (llvm::Error error = readDescriptor(words, tensor, name, index))
+      return error;
+    words += getDescriptorWords(tensor.getRank());
+  }
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Compiling
+//===----------------------------------------------------------------------===//
+
+/// Makes `function` the only public symbol, with a C interface, and says that
+/// its arguments are not its to overwrite.
+void prepare(ModuleOp module, func::FuncOp function) {
+  for (auto other : module.getOps<func::FuncOp>())
+    if (!other.isExternal())
+      other.setPrivate();
+  function.setPublic();
+  OpBuilder builder(module.getContext());
+  function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
+                    builder.getUnitAttr());
+  function.setAllArgAttrs(ArrayRef<DictionaryAttr>());
+  function.setAllResultAttrs(ArrayRef<DictionaryAttr>());
+  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (isa<TensorType>(type))
+      function.setArgAttr(
+          index, bufferization::BufferizationDialect::kWritableAttrName,
+          builder.getBoolAttr(false));
+}
+
+llvm::Error lower(ModuleOp module, StringRef function) {
+  std::string messages;
+  llvm::raw_string_ostream os(messages);
+  ScopedDiagnosticHandler handler(
+      module.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+          os << (messages.empty() ? "" : "; ") << diagnostic.str();
+        return success();
+      });
+  PassManager pm(module.getContext());
+  pm.addPass(createSymbolDCEPass());
+  buildCpuPipeline(pm);
+  if (failed(pm.run(module)))
+    return makeError("function '", function,
+                     "' does not lower to host code: ", messages);
+  return llvm::Error::success();
+}
+
+llvm::Expected<SmallVector<ValueSpec>>
+getSpecs(TypeRange types, StringRef function, StringRef kind) {
+  SmallVector<ValueSpec> specs;
+  for (auto [index, type] : llvm::enumerate(types)) {
+    llvm::Expected<ValueSpec> spec = getSpec(type, function, kind, index);
+    if (!spec)
+      return spec.takeError();
+    specs.push_back(std::move(*spec));
+  }
+  return specs;
+}
+
+} // namespace
+
+llvm::Expected<std::unique_ptr<CpuExecutable>>
+CpuExecutable::compile(ModuleOp module, StringRef name) {
+  DialectRegistry registry;
+  registerCpuPipelineInterfaces(registry);
+  module.getContext()->appendDialectRegistry(registry);
+
+  OwningOpRef<ModuleOp> copy = module.clone();
+  auto function = copy->lookupSymbol<func::FuncOp>(name);
+  if (!function || function.isExternal())
+    return makeError("expected a function '", name,
+                     "' with a body in the module");
+  FunctionType type = function.getFunctionType();
+  auto arguments = getSpecs(type.getInputs(), name, "argument");
+  if (!arguments)
+    return arguments.takeError();
+  auto results = getSpecs(type.getResults(), name, "result");
+  if (!results)
+    return results.takeError();
+
+  prepare(*copy, function);
+  if (llvm::Error error = lower(*copy, name))
+    return error;
+  auto code = HostCode::compile(*copy, name);
+  if (!code)
+    return code.takeError();
+  return std::make_unique<CompiledFunction>(
+      name, std::move(*arguments), std::move(*results), std::move(*code));
+}
+
+} // namespace mlir::attnfuse

@@ -1,0 +1,130 @@
+//===- HostCode.cpp - Machine code of one function, in memory
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "HostCode.h"
+
+#include "BufferArena.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace mlir::attnfuse {
+
+static constexpr llvm::StringLiteral kEntryName = "attnfuse_entry";
+
+/// Adds `void attnfuse_entry(ptr parameters)`, which calls the C interface of
+/// `function` with a parameter list that is only known at run time.
+static llvm::Error addEntry(llvm::Module &module, StringRef function) {
+  llvm::Function *callee =
+      module.getFunction(("_mlir_ciface_" + function).str());
+  if (!callee || !callee->getReturnType()->isVoidTy())
+    return llvm::createStringError(
+        "function '" + function +
+        "' has no C interface whose results are all tensors");
+  llvm::IRBuilder<> b(module.getContext());
+  auto *type = llvm::FunctionType::get(b.getVoidTy(), b.getPtrTy(), false);
+  auto *entry = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
+                                       kEntryName, module);
+  b.SetInsertPoint(
+      llvm::BasicBlock::Create(module.getContext(), "entry", entry));
+  SmallVector<llvm::Value *> arguments;
+  for (auto [index, parameter] : llvm::enumerate(callee->args())) {
+    llvm::Value *slot =
+        b.CreateConstGEP1_64(b.getPtrTy(), entry->getArg(0), index);
+    llvm::Value *address = b.CreateLoad(b.getPtrTy(), slot);
+    bool isDescriptor = parameter.getType()->isPointerTy();
+    arguments.push_back(
+        isDescriptor ? address : b.CreateLoad(parameter.getType(), address));
+  }
+  b.CreateCall(callee, arguments);
+  b.CreateRetVoid();
+  return llvm::Error::success();
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager callGraph;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder passes(&machine);
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(callGraph);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, callGraph, modules);
+  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
+      .run(module, modules);
+}
+
+static llvm::Error addBufferFunctions(llvm::orc::LLJIT &jit) {
+  llvm::orc::SymbolMap symbols;
+  auto define = [&](StringRef name, auto *function) {
+    symbols[jit.mangleAndIntern(name)] = {
+        llvm::orc::ExecutorAddr::fromPtr(function),
+        llvm::JITSymbolFlags::Exported};
+  };
+  define("_mlir_memref_to_llvm_alloc", &BufferArena::allocate);
+  define("_mlir_memref_to_llvm_free", &BufferArena::release);
+  return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(symbols));
+}
+
+HostCode::HostCode() = default;
+HostCode::~HostCode() = default;
+
+llvm::Expected<std::unique_ptr<HostCode>>
+HostCode::compile(ModuleOp module, StringRef function) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  registerBuiltinDialectTranslation(*module.getContext());
+  registerLLVMDialectTranslation(*module.getContext());
+
+  auto context = std::make_unique<llvm::LLVMContext>();
+  std::unique_ptr<llvm::Module> ir = translateModuleToLLVMIR(module, *context);
+  if (!ir)
+    return llvm::createStringError("failed to translate function '" + function +
+                                   "' to LLVM IR");
+  if (llvm::Error error = addEntry(*ir, function))
+    return error;
+
+  auto target = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!target)
+    return target.takeError();
+  auto machine = target->createTargetMachine();
+  if (!machine)
+    return machine.takeError();
+  ir->setTargetTriple((*machine)->getTargetTriple());
+  ir->setDataLayout((*machine)->createDataLayout());
+  optimize(*ir, **machine);
+
+  auto jit = llvm::orc::LLJITBuilder()
+                 .setJITTargetMachineBuilder(std::move(*target))
+                 .create();
+  if (!jit)
+    return jit.takeError();
+  if (llvm::Error error = addBufferFunctions(**jit))
+    return error;
+  if (llvm::Error error = (*jit)->addIRModule(
+          llvm::orc::ThreadSafeModule(std::move(ir), std::move(context))))
+    return error;
+  auto address = (*jit)->lookup(kEntryName);
+  if (!address)
+    return address.takeError();
+
+  std::unique_ptr<HostCode> code(new HostCode);
+  code->jit = std::move(*jit);
+  code->entry = address->toPtr<void (*)(void **)>();
+  return code;
+}
+
+} // namespace mlir::attnfuse

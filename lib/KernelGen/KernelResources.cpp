@@ -1,0 +1,63 @@
+//===- KernelResources.cpp - What a kernel takes from the SM --------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/KernelGen/KernelResources.h"
+#include "attnfuse/Target/TargetInfo.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+
+using namespace mlir::attnfuse;
+
+namespace {
+constexpr int64_t kElementBytes = 2;
+/// Addresses, loop counters, row statistics and what the assembler needs.
+constexpr int64_t kOtherRegisters = 40;
+/// Registers are handed out per warp in units of 256.
+constexpr int64_t kRegisterUnit = 256;
+} // namespace
+
+PaddedHeadDims::PaddedHeadDims(int64_t headDim, int64_t valueHeadDim)
+    : qk(llvm::alignTo(headDim, kHeadDimMultiple)),
+      v(llvm::alignTo(valueHeadDim, kHeadDimMultiple)) {}
+
+SharedMemoryPlan::SharedMemoryPlan(const PaddedHeadDims &dims, const KernelTile &tile) {
+  k = q + tile.tileM * dims.qk * kElementBytes;
+  v = k + tile.tileN * dims.qk * kElementBytes;
+  int64_t loopEnd = v + tile.tileN * dims.v * kElementBytes;
+  int64_t outputEnd = output + tile.tileM * dims.v * kElementBytes;
+  size = std::max(loopEnd, outputEnd);
+}
+
+KernelResources mlir::attnfuse::getKernelResources(const PaddedHeadDims &dims,
+                                                   const KernelTile &tile) {
+  // Per thread, an m16n8 accumulator holds 4 values of f32 and an m16k16
+  // operand 4 registers of packed pairs. Packed probabilities are operands.
+  int64_t rowTiles = tile.getRowTilesPerWarp();
+  int64_t output = rowTiles * (dims.v / 8) * 4;
+  int64_t scores = rowTiles * (tile.tileN / 8) * 4;
+  int64_t probabilities = rowTiles * (tile.tileN / 16) * 4;
+  int64_t query = tile.qInRegisters ? rowTiles * (dims.qk / 16) * 4 : 0;
+  return {SharedMemoryPlan(dims, tile).size,
+          output + scores + probabilities + query + kOtherRegisters,
+          tile.getThreads()};
+}
+
+int64_t mlir::attnfuse::getBlocksPerSm(const KernelResources &resources,
+                                       const TargetInfo &target) {
+  if (resources.sharedMemory > target.maxSharedPerBlock ||
+      resources.registersPerThread > target.maxRegistersPerThread ||
+      resources.threads > target.maxThreadsPerBlock)
+    return 0;
+  int64_t shared = resources.sharedMemory + target.sharedReservedPerBlock;
+  int64_t registers =
+      resources.threads / kWarpSize *
+      int64_t(llvm::alignTo(resources.registersPerThread * kWarpSize,
+                            kRegisterUnit));
+  return std::min(
+      {target.maxSharedPerSm / shared, target.registersPerSm / registers,
+       target.maxThreadsPerSm / resources.threads, target.maxBlocksPerSm});
+}

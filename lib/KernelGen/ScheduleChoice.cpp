@@ -1,0 +1,197 @@
+//===- ScheduleChoice.cpp - Which tile a kernel gets ----------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/KernelGen/ScheduleChoice.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+
+namespace {
+// The tiles that are tried. Everything not listed here can still be asked for
+// by a schedule attribute.
+constexpr int64_t kWarpChoices[] = {8, 4, 2, 1};
+constexpr int64_t kRowTileChoices[] = {2, 1};
+constexpr int64_t kTileNChoices[] = {128, 64, 32, 16};
+/// More rows gain little reuse of keys and waste more at ragged ends.
+constexpr int64_t kMaxChosenTileM = 128;
+/// Fewer rows than this leave schedulers of the SM without a warp, so smaller
+/// tiles are taken only where the queries or blocks are no larger.
+constexpr int64_t kMinChosenTileM = 64;
+/// The register estimate is a sum of the fragments; a score chain with many
+/// operands takes some more. Chosen tiles leave this many free.
+constexpr int64_t kRegisterHeadroom = 32;
+
+// Constants of the cost model, in clocks, for machines of any kind.
+/// Barriers and the copies' latency in each step of the key loop.
+constexpr double kStepLatency = 1000;
+/// Prologue and epilogue of a block.
+constexpr double kBlockOverhead = 4000;
+/// Keys that a row is taken to see where the number is not known.
+constexpr double kAssumedKeys = 1024;
+/// Instructions of the softmax per score, and per row and step.
+constexpr double kScoreInstructions = 6;
+constexpr double kRowInstructions = 64;
+constexpr double kLanes = 128;
+/// Warps that the schedulers of an SM need to be all busy.
+constexpr double kSchedulers = 4;
+
+/// Blocks per SM where one block covers all queries of a head, as in decoding:
+/// the grid is seldom larger.
+constexpr double kShortQueryBlocks = 2;
+
+/// Tiles beyond this are no kernel of any machine; it bounds the arithmetic.
+constexpr int64_t kMaxTile = 1024;
+
+llvm::Error makeError(const Twine &message) {
+  return llvm::createStringError(message);
+}
+} // namespace
+
+llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
+                                      const KernelTile &tile,
+                                      const TargetInfo &target) {
+  if (tile.tileM > kMaxTile || tile.tileN > kMaxTile)
+    return makeError("expected tile_m and tile_n of at most " +
+                     Twine(kMaxTile) + ", got " + Twine(tile.tileM) + " and " +
+                     Twine(tile.tileN));
+  if (problem.queryBlock && *problem.queryBlock % tile.tileM != 0)
+    return makeError("expected tile_m to divide the query block of " +
+                     Twine(*problem.queryBlock) + ", got " + Twine(tile.tileM));
+  if (problem.keyBlock && *problem.keyBlock % tile.tileN != 0)
+    return makeError("expected tile_n to divide the key block of " +
+                     Twine(*problem.keyBlock) + ", got " + Twine(tile.tileN));
+
+  KernelResources need = getKernelResources(problem.dims, tile);
+  if (need.threads > target.maxThreadsPerBlock)
+    return makeError("the schedule needs " + Twine(need.threads) +
+                     " threads per block, " + target.name + " has " +
+                     Twine(target.maxThreadsPerBlock) + "; use fewer warps");
+  if (need.sharedMemory > target.maxSharedPerBlock)
+    return makeError("the schedule needs " + Twine(need.sharedMemory) +
+                     " bytes of shared memory per block, " + target.name +
+                     " has " + Twine(target.maxSharedPerBlock) +
+                     "; use a smaller tile_m or tile_n");
+  if (need.registersPerThread > target.maxRegistersPerThread)
+    return makeError("the schedule needs about " +
+                     Twine(need.registersPerThread) +
+                     " registers per thread, " + target.name + " has " +
+                     Twine(target.maxRegistersPerThread) +
+                     "; use a smaller tile_n or more warps for tile_m");
+  if (getBlocksPerSm(need, target) < 1)
+    return makeError("the schedule needs about " +
+                     Twine(need.registersPerThread * need.threads) +
+                     " registers per block, " + target.name + " has " +
+                     Twine(target.registersPerSm) +
+                     "; use fewer warps or a smaller tile");
+  return llvm::Error::success();
+}
+
+/// Part of the keys' or queries' tiles that is padding, as a factor.
+static double getPaddingFactor(std::optional<int64_t> size, int64_t tile) {
+  if (!size)
+    return 1;
+  double real = std::max<int64_t>(1, *size);
+  return std::ceil(real / tile) * tile / real;
+}
+
+double mlir::attnfuse::estimateTileCost(const ScheduleProblem &problem,
+                                        const KernelTile &tile,
+                                        const TargetInfo &target) {
+  double rows = tile.tileM, keys = tile.tileN;
+  double headDims = problem.dims.qk + problem.dims.v;
+  double keyBytes = keys * headDims * 2;
+
+  // Clocks of one step of one block on each unit of the SM, had it the unit
+  // for itself. Every warp reads all of K and V from shared memory.
+  double tensor = 2 * rows * keys * headDims / target.tensorFlopsPerClock;
+  double softmax =
+      rows * keys * (1.0 / target.mufuPerClock + kScoreInstructions / kLanes) +
+      rows * (problem.dims.v + kRowInstructions) / kLanes;
+  double queryBytes = tile.qInRegisters ? 0 : rows * problem.dims.qk * 2;
+  double shared =
+      (keyBytes * (1 + tile.warps) + queryBytes) / target.sharedBytesPerClock;
+  double l2 = keyBytes / target.l2BytesPerClock;
+
+  // Blocks on an SM overlap until a unit is saturated, never perfectly; the
+  // warps of one block run a step in phase, one unit after the other.
+  double blocks =
+      getBlocksPerSm(getKernelResources(problem.dims, tile), target);
+  if (problem.numQueries && *problem.numQueries <= kMinChosenTileM)
+    blocks = std::min(blocks, kShortQueryBlocks);
+  double saturated = std::max({tensor, softmax, shared, l2});
+  double alone = (tensor + softmax + shared + l2) * kSchedulers / tile.warps +
+                 kStepLatency;
+  double step = std::hypot(saturated, alone / blocks);
+
+  double seenKeys = kAssumedKeys;
+  double waste = getPaddingFactor(problem.numQueries, tile.tileM);
+  if (problem.windowWidth) {
+    // The tiles cover the union of the rows' windows, ragged at both ends.
+    seenKeys = *problem.windowWidth;
+    waste *= (seenKeys + rows + keys) / seenKeys;
+  } else if (problem.numKeys) {
+    seenKeys = std::max<double>(1, *problem.numKeys);
+    waste *= getPaddingFactor(problem.numKeys, tile.tileN);
+  }
+  return waste * step / (rows * keys) +
+         kBlockOverhead / (blocks * rows * seenKeys);
+}
+
+llvm::Expected<KernelTile>
+mlir::attnfuse::chooseTile(const ScheduleProblem &problem,
+                           const TargetInfo &target) {
+  TargetInfo roomy = target;
+  roomy.maxRegistersPerThread -= kRegisterHeadroom;
+
+  SmallVector<KernelTile> fitting;
+  std::string lastReason;
+  for (int64_t warps : kWarpChoices)
+    for (int64_t rowTiles : kRowTileChoices)
+      for (int64_t tileN : kTileNChoices)
+        for (bool qInRegisters : {false, true}) {
+          KernelTile tile{16 * warps * rowTiles, tileN, warps, qInRegisters};
+          if (tile.tileM > kMaxChosenTileM)
+            continue;
+          if (llvm::Error error = checkTile(problem, tile, roomy))
+            lastReason = llvm::toString(std::move(error));
+          else
+            fitting.push_back(tile);
+        }
+  // The last one tried is the smallest.
+  if (fitting.empty())
+    return llvm::createStringError("no tile fits on " + target.name + ": " +
+                                   lastReason);
+
+  // Rows that hold no query are wasted, so few queries get no more rows than
+  // they need.
+  int64_t leastRows = kMinChosenTileM, mostRows = kMaxChosenTileM;
+  if (problem.numQueries && *problem.numQueries <= kMinChosenTileM)
+    leastRows = mostRows =
+        std::max<int64_t>(16, llvm::PowerOf2Ceil(*problem.numQueries));
+  int64_t largest = 0;
+  for (const KernelTile &tile : fitting)
+    largest = std::max(largest, tile.tileM);
+  leastRows = std::min(leastRows, largest);
+
+  const KernelTile *best = &fitting.back();
+  double bestCost = std::numeric_limits<double>::infinity();
+  for (const KernelTile &tile : fitting) {
+    if (tile.tileM < leastRows || tile.tileM > mostRows)
+      continue;
+    double cost = estimateTileCost(problem, tile, target);
+    if (cost < bestCost) {
+      best = &tile;
+      bestCost = cost;
+    }
+  }
+  return *best;
+}

@@ -1,0 +1,104 @@
+//===- ScoreChain.cpp - The score region, per element
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/KernelGen/ScoreChain.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+using namespace mlir::attnfuse::kernelgen;
+
+static constexpr double kLog2E = 1.4426950408889634;
+static constexpr double kLn2 = 0.6931471805599453;
+
+LogicalResult ScoreChain::verify(AttentionOp op) {
+  if (op.getScore().empty())
+    return success();
+  for (Operation &operation : op.getScore().front()) {
+    bool known = isa<tensor::ExtractOp, YieldOp>(operation) ||
+                 isa<arith::ArithDialect>(operation.getDialect()) ||
+                 isa<math::ExpOp, math::Exp2Op, math::LogOp, math::Log2Op, math::AbsFOp,
+                     math::AbsIOp, math::FmaOp, math::SqrtOp, math::CountLeadingZerosOp>(operation);
+    if (!known || operation.getNumRegions() != 0 ||
+        (operation.getNumResults() != 1 && !isa<YieldOp>(operation)))
+      return operation.emitOpError("has no device form in a score region");
+    for (Type type : operation.getResultTypes())
+      if (!type.isIntOrIndexOrFloat() || type.isF64())
+        return operation.emitOpError("expected a scalar of at most 32 bits of float, got ") << type;
+  }
+  return success();
+}
+
+Value ScoreChain::apply(KernelBuilder &b, Value score, const ScorePosition &position) const {
+  Block &block = op.getScore().front();
+  IRMapping map;
+  map.map(ValueRange(block.getArguments().take_front(AttentionOp::NumFixedScoreArgs)),
+          ValueRange{score, position.batch, position.head, position.query, position.key,
+                     position.nq, position.nkv, position.numHeads});
+  for (Operation &operation : block.without_terminator())
+    map.map(operation.getResult(0), emit(b, operation, map));
+  return map.lookup(cast<YieldOp>(block.getTerminator()).getScore());
+}
+
+Value ScoreChain::emit(KernelBuilder &b, Operation &operation, IRMapping &map) const {
+  if (isa<tensor::ExtractOp>(operation))
+    return emitExtract(b, operation, map);
+
+  auto operand = [&](int64_t index) { return map.lookup(operation.getOperand(index)); };
+  // Approximations for what the device computes in base 2.
+  if (isa<math::ExpOp>(operation))
+    return b.exp2(b.mulF(operand(0), b.f32(kLog2E)));
+  if (isa<math::Exp2Op>(operation))
+    return b.exp2(operand(0));
+  if (isa<math::LogOp>(operation))
+    return b.mulF(b.log2(operand(0)), b.f32(kLn2));
+  if (isa<math::Log2Op>(operation))
+    return b.log2(operand(0));
+
+  // Index values are i32 here.
+  Type i32 = b.getI32Type();
+  if (auto constant = dyn_cast<arith::ConstantOp>(operation))
+    if (constant.getType().isIndex())
+      return b.i32(cast<IntegerAttr>(constant.getValue()).getInt());
+  if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(operation)) {
+    Type to = operation.getResult(0).getType();
+    unsigned toWidth = to.isIndex() ? 32 : to.getIntOrFloatBitWidth();
+    unsigned fromWidth = operand(0).getType().getIntOrFloatBitWidth();
+    Type type = b.getIntegerType(toWidth);
+    if (fromWidth == toWidth)
+      return operand(0);
+    if (fromWidth > toWidth)
+      return b.create<arith::TruncIOp>(type, operand(0));
+    return isa<arith::IndexCastOp>(operation)
+               ? Value(b.create<arith::ExtSIOp>(type, operand(0)))
+               : Value(b.create<arith::ExtUIOp>(type, operand(0)));
+  }
+  Operation *clone = b.clone(operation, map);
+  clone->setLoc(b.getLoc());
+  if (clone->getResult(0).getType().isIndex())
+    clone->getResult(0).setType(i32);
+  return clone->getResult(0);
+}
+
+Value ScoreChain::emitExtract(KernelBuilder &b, Operation &operation, IRMapping &map) const {
+  auto extract = cast<tensor::ExtractOp>(operation);
+  auto argument = cast<BlockArgument>(extract.getTensor());
+  Value tensor =
+      op.getScoreOperands()[argument.getArgNumber() - AttentionOp::NumFixedScoreArgs];
+  Value offset = b.i64(0);
+  for (auto [dim, index] : llvm::enumerate(extract.getIndices())) {
+    Value stride = abi.getStride(b, tensor, dim);
+    offset = b.add(offset, b.mul(b.toI64(map.lookup(index)), stride));
+  }
+  Type type = extract.getType();
+  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+  Value address = b.offsetPtr(abi.getPointer(b, tensor), b.mul(offset, bytes));
+  return b.load(type, address, bytes);
+}

@@ -1,0 +1,308 @@
+//===- Manifest.cpp - Reads a manifest ------------------------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The JSON library throws on every wrong access, and this project is built
+// without exceptions: values are only taken out after their kind was checked.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/Runtime/Manifest.h"
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+using namespace attnfuse;
+using Json = nlohmann::json;
+
+namespace {
+/// Expressions nested deeper than this are not written by any compiler.
+constexpr int kMaxDepth = 100;
+
+/// Reads one document; the first problem sticks and ends the reading.
+class Reader {
+public:
+  Result<Manifest> read(const Json &root) {
+    Manifest manifest;
+    int64_t version = getInteger(root, "version", "the manifest");
+    if (!failed && version != 1)
+      fail("expected a manifest of version 1, got " + std::to_string(version));
+    manifest.chip = getString(root, "chip", "the manifest");
+    for (const Json &item : getArray(root, "functions", "the manifest"))
+      manifest.functions.push_back(readFunction(item));
+    if (failed)
+      return *failed;
+    return manifest;
+  }
+
+private:
+  void fail(const std::string &message) {
+    if (!failed)
+      failed = Error{"malformed manifest: " + message};
+  }
+
+  /// The member `key`, or null after a failure.
+  const Json &getMember(const Json &object, const char *key,
+                        const std::string &where) {
+    static const Json null;
+    if (object.is_object())
+      if (auto found = object.find(key); found != object.end())
+        return *found;
+    fail("expected '" + std::string(key) + "' in " + where);
+    return null;
+  }
+
+  std::string getString(const Json &object, const char *key,
+                        const std::string &where) {
+    const Json &member = getMember(object, key, where);
+    if (member.is_string())
+      return member.get_ref<const std::string &>();
+    fail("expected '" + std::string(key) + "' in " + where + " to be a string");
+    return "";
+  }
+
+  static bool isInt64(const Json &value) {
+    if (value.is_number_unsigned())
+      return value.get<uint64_t>() <=
+             uint64_t(std::numeric_limits<int64_t>::max());
+    return value.is_number_integer();
+  }
+
+  int64_t getInteger(const Json &object, const char *key,
+                     const std::string &where) {
+    const Json &member = getMember(object, key, where);
+    if (isInt64(member))
+      return member.get<int64_t>();
+    fail("expected '" + std::string(key) + "' in " + where +
+         " to be a 64-bit integer");
+    return 0;
+  }
+
+  /// An optional member of at least 1.
+  int64_t getPositive(const Json &object, const char *key, int64_t otherwise,
+                      const std::string &where) {
+    if (!object.is_object() || !object.contains(key))
+      return otherwise;
+    int64_t value = getInteger(object, key, where);
+    if (value < 1)
+      fail("expected '" + std::string(key) + "' in " + where +
+           " to be at least 1, got " + std::to_string(value));
+    return value;
+  }
+
+  const Json &getArray(const Json &object, const char *key,
+                       const std::string &where) {
+    static const Json empty = Json::array();
+    const Json &member = getMember(object, key, where);
+    if (member.is_array())
+      return member;
+    fail("expected '" + std::string(key) + "' in " + where + " to be a list");
+    return empty;
+  }
+
+  ManifestTensor readTensor(const Json &item, const std::string &where) {
+    ManifestTensor tensor;
+    tensor.name = getString(item, "name", where);
+    std::string here = "'" + tensor.name + "' of " + where;
+    tensor.role = getString(item, "role", here);
+    std::string type = getString(item, "type", here);
+    if (auto parsed = parseElementType(type))
+      tensor.type = *parsed;
+    else
+      fail("unknown type '" + type + "' of " + here);
+    for (const Json &dim : getArray(item, "shape", here)) {
+      if (dim.is_string())
+        tensor.shape.push_back(dim.get_ref<const std::string &>());
+      else if (isInt64(dim) && dim.get<int64_t>() >= 0)
+        tensor.shape.push_back(dim.get<int64_t>());
+      else
+        fail("expected a size or a name in the shape of " + here);
+    }
+    tensor.alignment = getPositive(item, "alignment", 1, here);
+    tensor.strideMultiple = getPositive(item, "stride_multiple", 1, here);
+    if (item.is_object() && item.contains("unit_inner_stride")) {
+      const Json &flag = getMember(item, "unit_inner_stride", here);
+      if (!flag.is_boolean())
+        fail("expected 'unit_inner_stride' in " + here +
+             " to be true or false");
+      tensor.unitInnerStride = flag.is_boolean() && flag.get<bool>();
+    }
+    return tensor;
+  }
+
+  Expression readExpression(const Json &item, const std::string &where,
+                            int depth = 0) {
+    Expression expression;
+    if (isInt64(item)) {
+      expression.integer = item.get<int64_t>();
+      return expression;
+    }
+    if (item.is_string()) {
+      expression.kind = Expression::Kind::Name;
+      expression.name = item.get_ref<const std::string &>();
+      if (!names.count(expression.name))
+        fail("unknown name '" + expression.name + "' in " + where);
+      return expression;
+    }
+    if (!item.is_array() || item.empty() || !item[0].is_string()) {
+      fail("expected an integer, a name or a list that starts with an "
+           "operator in " +
+           where);
+      return expression;
+    }
+    if (depth == kMaxDepth) {
+      fail("an expression in " + where + " is nested too deeply");
+      return expression;
+    }
+    Result<Expression::Operator> op =
+        parseOperator(item[0].get_ref<const std::string &>());
+    if (!op) {
+      fail(op.error().message + " in " + where);
+      return expression;
+    }
+    if (!takesOperands(*op, item.size() - 1)) {
+      fail("wrong number of operands of '" + std::string(getOperatorName(*op)) +
+           "' in " + where);
+      return expression;
+    }
+    expression.kind = Expression::Kind::Operation;
+    expression.op = *op;
+    for (size_t i = 1; i < item.size(); ++i)
+      expression.operands.push_back(readExpression(item[i], where, depth + 1));
+    return expression;
+  }
+
+  ManifestParameter readParameter(const Json &item,
+                                  const ManifestFunction &function,
+                                  const std::string &where) {
+    ManifestParameter parameter;
+    std::string kind = getString(item, "kind", "a parameter of " + where);
+    if (kind == "value") {
+      parameter.value = readExpression(
+          getMember(item, "value", "a parameter of " + where), where);
+      return parameter;
+    }
+    if (kind != "pointer" && kind != "stride") {
+      fail("unknown kind '" + kind + "' of a parameter of " + where);
+      return parameter;
+    }
+    std::string of = getString(item, "of", "a parameter of " + where);
+    size_t count = function.arguments.size() + function.results.size();
+    while (parameter.tensor < count &&
+           function.getTensor(parameter.tensor).name != of)
+      ++parameter.tensor;
+    if (parameter.tensor == count ||
+        function.getTensor(parameter.tensor).isScalar()) {
+      fail("no tensor '" + of + "' for a parameter of " + where);
+      return parameter;
+    }
+    if (kind == "pointer") {
+      parameter.kind = ManifestParameter::Kind::Pointer;
+      return parameter;
+    }
+    parameter.kind = ManifestParameter::Kind::Stride;
+    int64_t dim = getInteger(item, "dim", "a parameter of " + where);
+    if (dim < 0 ||
+        dim >= int64_t(function.getTensor(parameter.tensor).shape.size()))
+      fail("'" + of + "' has no dimension " + std::to_string(dim) +
+           " for a parameter of " + where);
+    parameter.dim = dim;
+    return parameter;
+  }
+
+  ManifestKernel readKernel(const Json &item,
+                            const ManifestFunction &function) {
+    ManifestKernel kernel;
+    kernel.name =
+        getString(item, "name", "a kernel of '" + function.name + "'");
+    std::string where = "kernel '" + kernel.name + "'";
+    const Json &block = getArray(item, "block", where);
+    const Json &grid = getArray(item, "grid", where);
+    if (block.size() != 3 || grid.size() != 3)
+      fail("expected 3 sizes in 'block' and 'grid' of " + where);
+    for (size_t i = 0; !failed && i < 3; ++i) {
+      if (!isInt64(block[i]) || block[i].get<int64_t>() < 1 ||
+          block[i].get<int64_t>() > 1024)
+        fail("expected sizes of 1 to 1024 in 'block' of " + where);
+      else
+        kernel.block[i] = block[i].get<int64_t>();
+      kernel.grid[i] = readExpression(grid[i], where);
+    }
+    kernel.sharedMemory = getInteger(item, "shared_memory", where);
+    if (kernel.sharedMemory < 0 ||
+        kernel.sharedMemory > std::numeric_limits<int32_t>::max())
+      fail("expected 'shared_memory' of " + where +
+           " to be a 32-bit size, got " + std::to_string(kernel.sharedMemory));
+    for (const Json &parameter : getArray(item, "parameters", where))
+      kernel.parameters.push_back(readParameter(parameter, function, where));
+    return kernel;
+  }
+
+  /// Makes the names that `tensor` binds usable in expressions. Tensors have
+  /// distinct names, and no scalar has the name of a dimension.
+  void addNames(const ManifestTensor &tensor, const std::string &where) {
+    bool isUnique = tensorNames.insert(tensor.name).second;
+    for (const ManifestDim &dim : tensor.shape)
+      if (const auto *name = std::get_if<std::string>(&dim))
+        names.insert(*name);
+    if (tensor.isScalar())
+      isUnique &= names.insert(tensor.name).second;
+    if (!isUnique)
+      fail("the name '" + tensor.name + "' stands twice in " + where);
+  }
+
+  ManifestFunction readFunction(const Json &item) {
+    ManifestFunction function;
+    names.clear();
+    tensorNames.clear();
+    function.name = getString(item, "name", "a function");
+    std::string where = "function '" + function.name + "'";
+    for (const Json &argument : getArray(item, "arguments", where)) {
+      function.arguments.push_back(
+          readTensor(argument, "the arguments of " + where));
+      addNames(function.arguments.back(), where);
+    }
+    for (const Json &result : getArray(item, "results", where)) {
+      function.results.push_back(readTensor(result, "the results of " + where));
+      addNames(function.results.back(), where);
+    }
+    for (const Json &check : getArray(item, "checks", where)) {
+      std::string here = "a check of " + where;
+      Expression holds = readExpression(getMember(check, "holds", here), here);
+      function.checks.push_back(
+          {std::move(holds), getString(check, "message", here)});
+    }
+    for (const Json &kernel : getArray(item, "kernels", where))
+      function.kernels.push_back(readKernel(kernel, function));
+    return function;
+  }
+
+  std::optional<Error> failed;
+  /// Names that expressions of the current function may use.
+  std::set<std::string> names;
+  std::set<std::string> tensorNames;
+};
+} // namespace
+
+Result<Manifest> attnfuse::parseManifest(std::string_view json) {
+  Json root = Json::parse(json.begin(), json.end(), /*cb=*/nullptr,
+                          /*allow_exceptions=*/false);
+  if (root.is_discarded())
+    return Error{"malformed manifest: it is not JSON"};
+  return Reader().read(root);
+}
+
+Result<const ManifestFunction *>
+Manifest::getFunction(std::string_view name) const {
+  std::string known;
+  for (const ManifestFunction &function : functions) {
+    if (function.name == name)
+      return &function;
+    known += (known.empty() ? "" : ", ") + function.name;
+  }
+  return Error{"no function '" + std::string(name) +
+               "' in the manifest; it has " + (known.empty() ? "none" : known)};
+}

@@ -1,0 +1,184 @@
+//===- FakeCuda.cpp - A driver library without a device -------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Exports the functions of CudaSymbols.def with host memory behind them and a
+// log of what was asked for, so that the runtime is tested to the last call on
+// a machine without a GPU. Behaviour is steered by environment variables:
+//   FAKE_CUDA_INIT   code that cuInit returns
+//   FAKE_CUDA_COUNT  number of devices
+//   FAKE_CUDA_JIT    text of the assembler's log; loading then fails
+//
+//===----------------------------------------------------------------------===//
+
+#include "FakeCuda.h"
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+FakeCudaLog callLog;
+
+int readNumber(const char *variable, int otherwise) {
+  const char *text = std::getenv(variable);
+  return text ? std::atoi(text) : otherwise;
+}
+
+template <typename Handle>
+Handle makeHandle(uintptr_t value) {
+  return reinterpret_cast<Handle>(value);
+}
+} // namespace
+
+using namespace attnfuse;
+
+extern "C" {
+FakeCudaLog *fakeCudaLog() { return &callLog; }
+
+CUresult cuGetErrorName(CUresult code, const char **name) {
+  *name = code == 2     ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : code == 100 ? "CUDA_ERROR_NO_DEVICE"
+          : code == 218 ? "CUDA_ERROR_INVALID_PTX"
+                        : nullptr;
+  return *name ? 0 : 1;
+}
+CUresult cuGetErrorString(CUresult code, const char **text) {
+  *text = code == 2     ? "out of memory"
+          : code == 100 ? "no CUDA-capable device is detected"
+          : code == 218 ? "a PTX JIT compilation failed"
+                        : nullptr;
+  return *text ? 0 : 1;
+}
+CUresult cuInit(unsigned) { return readNumber("FAKE_CUDA_INIT", 0); }
+CUresult cuDriverGetVersion(int *version) {
+  *version = 12000;
+  return 0;
+}
+CUresult cuDeviceGetCount(int *count) {
+  *count = readNumber("FAKE_CUDA_COUNT", 1);
+  return 0;
+}
+CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+  *device = ordinal;
+  return 0;
+}
+CUresult cuDeviceGetName(char *name, int size, CUdevice) {
+  std::strncpy(name, "Fake GPU", size);
+  return 0;
+}
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
+  *value = attribute == 75 ? 8 : attribute == 76 ? 6 : 99 * 1024;
+  return 0;
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
+  ++callLog.retained;
+  *context = makeHandle<CUcontext>(0x10);
+  return 0;
+}
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
+  --callLog.retained;
+  return 0;
+}
+CUresult cuCtxPushCurrent_v2(CUcontext) {
+  ++callLog.pushed;
+  return 0;
+}
+CUresult cuCtxPopCurrent_v2(CUcontext *) {
+  --callLog.pushed;
+  return 0;
+}
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
+                            int *options, void **values) {
+  callLog.image = static_cast<const char *>(image);
+  if (const char *text = std::getenv("FAKE_CUDA_JIT")) {
+    for (unsigned i = 0; i < count; ++i)
+      if (options[i] == 5)
+        std::strcpy(static_cast<char *>(values[i]), text);
+    return 218;
+  }
+  ++callLog.modules;
+  *module = makeHandle<CUmodule>(0x20);
+  return 0;
+}
+CUresult cuModuleUnload(CUmodule) {
+  --callLog.modules;
+  return 0;
+}
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule, const char *name) {
+  if (std::string(name).find("missing") != std::string::npos)
+    return 500;
+  *function = makeHandle<CUfunction>(0x30);
+  return 0;
+}
+CUresult cuFuncGetAttribute(int *value, int, CUfunction) {
+  *value = 0;
+  return 0;
+}
+CUresult cuFuncSetAttribute(CUfunction, int attribute, int value) {
+  callLog.attributes[attribute] = value;
+  return 0;
+}
+CUresult cuLaunchKernel(CUfunction, unsigned gridX, unsigned gridY,
+                        unsigned gridZ, unsigned blockX, unsigned blockY,
+                        unsigned blockZ, unsigned shared, CUstream stream,
+                        void **parameters, void **) {
+  FakeLaunch launch{
+      {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, stream, {}};
+  for (int i = 0; i < callLog.parametersPerLaunch; ++i)
+    launch.parameters.push_back(*static_cast<uint64_t *>(parameters[i]));
+  callLog.launches.push_back(launch);
+  return 0;
+}
+CUresult cuStreamCreate(CUstream *stream, unsigned) {
+  ++callLog.streams;
+  *stream = makeHandle<CUstream>(0x40);
+  return 0;
+}
+CUresult cuStreamDestroy_v2(CUstream) {
+  --callLog.streams;
+  return 0;
+}
+CUresult cuStreamSynchronize(CUstream) { return 0; }
+CUresult cuEventCreate(CUevent *event, unsigned) {
+  ++callLog.events;
+  *event = makeHandle<CUevent>(0x50);
+  return 0;
+}
+CUresult cuEventDestroy_v2(CUevent) {
+  --callLog.events;
+  return 0;
+}
+CUresult cuEventRecord(CUevent, CUstream) { return 0; }
+CUresult cuEventSynchronize(CUevent) { return 0; }
+CUresult cuEventElapsedTime(float *milliseconds, CUevent, CUevent) {
+  *milliseconds = 1.5;
+  return 0;
+}
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
+  if (bytes > (size_t(1) << 30))
+    return 2;
+  ++callLog.allocations;
+  *address = reinterpret_cast<CUdeviceptr>(std::malloc(bytes));
+  return 0;
+}
+CUresult cuMemFree_v2(CUdeviceptr address) {
+  --callLog.allocations;
+  std::free(reinterpret_cast<void *>(address));
+  return 0;
+}
+CUresult cuMemcpyHtoD_v2(CUdeviceptr target, const void *source, size_t bytes) {
+  std::memcpy(reinterpret_cast<void *>(target), source, bytes);
+  return 0;
+}
+CUresult cuMemcpyDtoH_v2(void *target, CUdeviceptr source, size_t bytes) {
+  std::memcpy(target, reinterpret_cast<const void *>(source), bytes);
+  return 0;
+}
+CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes,
+                         CUstream) {
+  std::memset(reinterpret_cast<void *>(target), value, bytes);
+  return 0;
+}
+}

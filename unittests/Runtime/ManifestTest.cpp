@@ -1,0 +1,142 @@
+//===- ManifestTest.cpp - Reading manifests, well formed and not ----------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/Runtime/Manifest.h"
+#include "TestManifest.h"
+#include <gtest/gtest.h>
+
+using namespace attnfuse;
+
+namespace {
+/// The error after `from` was replaced by `to` in the test manifest.
+std::string getErrorOf(const std::string &from, const std::string &to) {
+  std::string text = kTestManifest;
+  size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  if (at != std::string::npos)
+    text.replace(at, from.size(), to);
+  Result<Manifest> manifest = parseManifest(text);
+  return manifest ? "no error" : manifest.error().message;
+}
+} // namespace
+
+TEST(Manifest, Reads) {
+  Result<Manifest> manifest = parseManifest(kTestManifest);
+  ASSERT_TRUE(bool(manifest)) << manifest.error().message;
+  EXPECT_EQ(manifest->chip, "sm_80");
+  Result<const ManifestFunction *> found = manifest->getFunction("f");
+  ASSERT_TRUE(bool(found));
+  const ManifestFunction &function = **found;
+  ASSERT_EQ(function.arguments.size(), 4u);
+  EXPECT_EQ(function.arguments[0].role, "query");
+  EXPECT_EQ(function.arguments[0].type, ElementType::BF16);
+  EXPECT_EQ(std::get<std::string>(function.arguments[0].shape[1]), "Hq");
+  EXPECT_EQ(std::get<int64_t>(function.arguments[0].shape[3]), 128);
+  EXPECT_EQ(function.arguments[0].alignment, 16);
+  EXPECT_TRUE(function.arguments[0].unitInnerStride);
+  EXPECT_EQ(function.arguments[0].strideMultiple, 8);
+  EXPECT_EQ(function.arguments[2].alignment, 1);
+  EXPECT_FALSE(function.arguments[2].unitInnerStride);
+  EXPECT_TRUE(function.arguments[3].isScalar());
+  EXPECT_FALSE(function.arguments[2].isScalar());
+  ASSERT_EQ(function.kernels.size(), 1u);
+  EXPECT_EQ(function.kernels[0].block[0], 128);
+  EXPECT_EQ(function.kernels[0].sharedMemory, 65536);
+  ASSERT_EQ(function.kernels[0].parameters.size(), 5u);
+  EXPECT_EQ(function.kernels[0].parameters[3].kind,
+            ManifestParameter::Kind::Stride);
+  EXPECT_EQ(function.kernels[0].parameters[3].tensor, 4u);
+  EXPECT_EQ(function.kernels[0].parameters[3].dim, 2u);
+}
+
+TEST(Manifest, UnknownFunctionsListTheKnownOnes) {
+  Result<Manifest> manifest = parseManifest(kTestManifest);
+  ASSERT_TRUE(bool(manifest));
+  EXPECT_EQ(manifest->getFunction("g").error().message,
+            "no function 'g' in the manifest; it has f");
+}
+
+TEST(Manifest, EveryTruncationIsRefused) {
+  std::string text = kTestManifest;
+  for (size_t size = 0; size < text.size(); size += 7)
+    EXPECT_FALSE(bool(parseManifest(text.substr(0, size)))) << size;
+}
+
+TEST(Manifest, MalformedDocuments) {
+  EXPECT_EQ(parseManifest("").error().message,
+            "malformed manifest: it is not JSON");
+  EXPECT_EQ(parseManifest("[]").error().message,
+            "malformed manifest: expected 'version' in the manifest");
+  EXPECT_EQ(getErrorOf("\"version\": 1", "\"version\": 2"),
+            "malformed manifest: expected a manifest of version 1, got 2");
+  EXPECT_EQ(getErrorOf("\"chip\": \"sm_80\"", "\"chip\": 80"),
+            "malformed manifest: expected 'chip' in the manifest to be a "
+            "string");
+  EXPECT_EQ(getErrorOf("\"type\": \"bf16\"", "\"type\": \"f8\""),
+            "malformed manifest: unknown type 'f8' of 'q' of the arguments of "
+            "function 'f'");
+  EXPECT_EQ(getErrorOf("\"Nq\", 128]", "\"Nq\", -1]"),
+            "malformed manifest: expected a size or a name in the shape of 'q' "
+            "of the arguments of function 'f'");
+  EXPECT_EQ(getErrorOf("\"alignment\": 16", "\"alignment\": 0"),
+            "malformed manifest: expected 'alignment' in 'q' of the arguments "
+            "of function 'f' to be at least 1, got 0");
+  EXPECT_EQ(getErrorOf("\"name\": \"k\"", "\"name\": \"q\""),
+            "malformed manifest: the name 'q' stands twice in function 'f'");
+  EXPECT_EQ(getErrorOf("\"name\": \"offset\"", "\"name\": \"B\""),
+            "malformed manifest: the name 'B' stands twice in function 'f'");
+  EXPECT_EQ(
+      getErrorOf("\"unit_inner_stride\": true", "\"unit_inner_stride\": 1"),
+      "malformed manifest: expected 'unit_inner_stride' in 'q' of the "
+      "arguments of function 'f' to be true or false");
+}
+
+TEST(Manifest, MalformedKernels) {
+  EXPECT_EQ(getErrorOf("\"block\": [128, 1, 1]", "\"block\": [128, 1]"),
+            "malformed manifest: expected 3 sizes in 'block' and 'grid' of "
+            "kernel 'f_kernel'");
+  EXPECT_EQ(getErrorOf("\"block\": [128, 1, 1]", "\"block\": [2048, 1, 1]"),
+            "malformed manifest: expected sizes of 1 to 1024 in 'block' of "
+            "kernel 'f_kernel'");
+  EXPECT_EQ(getErrorOf("65536", "9223372036854775808"),
+            "malformed manifest: expected 'shared_memory' in kernel 'f_kernel' "
+            "to be a 64-bit integer");
+  EXPECT_EQ(getErrorOf("65536", "-1"),
+            "malformed manifest: expected 'shared_memory' of kernel 'f_kernel' "
+            "to be a 32-bit size, got -1");
+  EXPECT_EQ(getErrorOf("\"kind\": \"pointer\"", "\"kind\": \"texture\""),
+            "malformed manifest: unknown kind 'texture' of a parameter of "
+            "kernel 'f_kernel'");
+  EXPECT_EQ(getErrorOf("\"of\": \"q\"", "\"of\": \"x\""),
+            "malformed manifest: no tensor 'x' for a parameter of kernel "
+            "'f_kernel'");
+  EXPECT_EQ(getErrorOf("\"of\": \"q\"", "\"of\": \"offset\""),
+            "malformed manifest: no tensor 'offset' for a parameter of kernel "
+            "'f_kernel'");
+  EXPECT_EQ(getErrorOf("\"dim\": 1", "\"dim\": 4"),
+            "malformed manifest: 'q' has no dimension 4 for a parameter of "
+            "kernel 'f_kernel'");
+}
+
+TEST(Manifest, MalformedExpressions) {
+  EXPECT_EQ(getErrorOf("[\"sub\", \"Nkv\", \"offset\"]", "\"M\""),
+            "malformed manifest: unknown name 'M' in kernel 'f_kernel'");
+  EXPECT_EQ(getErrorOf("[\"sub\", \"Nkv\", \"offset\"]", "[\"pow\", 2, 3]"),
+            "malformed manifest: unknown operator 'pow' in kernel 'f_kernel'");
+  EXPECT_EQ(getErrorOf("[\"sub\", \"Nkv\", \"offset\"]", "[\"sub\", 2]"),
+            "malformed manifest: wrong number of operands of 'sub' in kernel "
+            "'f_kernel'");
+  EXPECT_EQ(getErrorOf("[\"sub\", \"Nkv\", \"offset\"]", "1.5"),
+            "malformed manifest: expected an integer, a name or a list that "
+            "starts with an operator in kernel 'f_kernel'");
+  std::string deep = "1";
+  for (int i = 0; i < 1000; ++i)
+    deep = "[\"add\", 1, " + deep + "]";
+  EXPECT_EQ(getErrorOf("[\"sub\", \"Nkv\", \"offset\"]", deep),
+            "malformed manifest: an expression in kernel 'f_kernel' is nested "
+            "too deeply");
+}
