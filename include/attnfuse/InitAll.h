@@ -24,6 +24,7 @@ inline void registerAllPasses() {
   registerAttnFuseTransformsPasses();
   registerAttnFuseConversionPasses();
   registerCpuPipeline();
+  registerGpuPipelines();
 }
 
 } // namespace mlir::attnfuse

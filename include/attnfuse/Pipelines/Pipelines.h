@@ -30,6 +30,23 @@ void registerCpuPipelineInterfaces(DialectRegistry &registry);
 /// Registers `attnfuse-cpu-pipeline`.
 void registerCpuPipeline();
 
+/// Building blocks to one attnfuse.attention per chain.
+void buildFusePipeline(OpPassManager &pm);
+
+/// Each scheduled attnfuse.attention to a gpu.module with its kernel. The
+/// module holds `attnfuse.target`.
+void buildKernelPipeline(OpPassManager &pm);
+
+/// The bodies of gpu.modules to the llvm and nvvm dialects. Everything outside
+/// of gpu.modules is left as it is.
+void buildGpuLoweringPipeline(OpPassManager &pm);
+
+/// All of it, schedules included: `attnfuse-gpu-pipeline`.
+void buildGpuPipeline(OpPassManager &pm);
+
+/// Registers `attnfuse-gpu-pipeline` and `attnfuse-lower-gpu-modules`.
+void registerGpuPipelines();
+
 } // namespace mlir::attnfuse
 
 #endif // ATTNFUSE_PIPELINES_PIPELINES_H

@@ -1,0 +1,200 @@
+//===- Compiler.cpp - From a module of building blocks to PTX -------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/Compiler/Compiler.h"
+#include "Explain.h"
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
+#include "attnfuse/Pipelines/Pipelines.h"
+#include "attnfuse/Target/PTX/TranslateToPTX.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Index/IR/IndexDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+
+namespace {
+/// Name of the attribute of a gpu.module that holds its function's entry of
+/// the manifest.
+constexpr StringLiteral kManifestAttrName = "attnfuse.manifest";
+
+/// Keeps diagnostics as text while it lives.
+class DiagnosticLog {
+public:
+  explicit DiagnosticLog(MLIRContext *context)
+      : handler(context, [this](Diagnostic &diagnostic) { add(diagnostic); }) {}
+
+  /// Remarks, a line each.
+  StringRef getRemarks() const { return remarks; }
+  /// Errors, and the remarks that may explain them.
+  llvm::Error takeError() const {
+    std::string text = errors.empty() ? "compilation failed" : errors;
+    if (!remarks.empty())
+      text += "\n" + remarks;
+    return llvm::createStringError(StringRef(text).rtrim());
+  }
+
+private:
+  void add(const Diagnostic &diagnostic) {
+    bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    llvm::raw_string_ostream os(isError ? errors : remarks);
+    print(os, diagnostic, isError ? "error" : "remark");
+    for (const Diagnostic &note : diagnostic.getNotes())
+      print(os, note, "note");
+  }
+
+  static void print(raw_ostream &os, const Diagnostic &diagnostic,
+                    StringRef kind) {
+    if (auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
+      os << place.getFilename().getValue() << ":" << place.getLine() << ":"
+         << place.getColumn() << ": ";
+    os << kind << ": " << diagnostic << "\n";
+  }
+
+  std::string errors;
+  std::string remarks;
+  ScopedDiagnosticHandler handler;
+};
+
+llvm::Expected<std::string> assembleManifest(ModuleOp module,
+                                             const TargetInfo &target) {
+  llvm::json::Array functions;
+  for (auto kernels : module.getOps<gpu::GPUModuleOp>()) {
+    auto text = kernels->getAttrOfType<StringAttr>(kManifestAttrName);
+    if (!text)
+      return llvm::createStringError("the kernels of '" + kernels.getName() +
+                                     "' have no manifest");
+    llvm::Expected<llvm::json::Value> entry =
+        llvm::json::parse(text.getValue());
+    if (!entry)
+      return entry.takeError();
+    functions.push_back(std::move(*entry));
+  }
+  llvm::json::Object manifest{{"version", 1},
+                              {"chip", target.chip},
+                              {"functions", std::move(functions)}};
+  return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(manifest))).str();
+}
+
+std::string printModule(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  os << "\n";
+  return text;
+}
+
+LogicalResult run(ModuleOp module,
+                  llvm::function_ref<void(OpPassManager &)> build) {
+  PassManager pm(module.getContext());
+  build(pm);
+  return pm.run(module);
+}
+
+/// Compiles `module` in place.
+llvm::Expected<CompiledModule> compileInPlace(ModuleOp module, EmitLevel emit) {
+  llvm::Expected<TargetInfo> target = getTargetOf(module);
+  if (!target)
+    return target.takeError();
+  CompiledModule result;
+  DiagnosticLog log(module.getContext());
+
+  BlocksByFunction written = collectBlocks(module);
+  if (failed(run(module, [](OpPassManager &pm) {
+        buildFusePipeline(pm);
+        pm.addPass(createAttnFuseSelectSchedulePass());
+      })))
+    return log.takeError();
+  result.explanation =
+      explain(module, written, *target) + log.getRemarks().str();
+  if (emit == EmitLevel::Schedule) {
+    result.ptx = printModule(module);
+    return result;
+  }
+
+  if (failed(run(module, [](OpPassManager &pm) {
+        buildKernelPipeline(pm);
+        buildGpuLoweringPipeline(pm);
+      })))
+    return log.takeError();
+  if (module.getOps<gpu::GPUModuleOp>().empty())
+    return llvm::createStringError(
+        "the module has no attention to compile; expected a function that "
+        "ends in attnfuse.weighted_sum");
+  if (emit == EmitLevel::NVVM) {
+    result.ptx = printModule(module);
+    return result;
+  }
+
+  llvm::Expected<std::string> text = translateToPTX(
+      module, *target,
+      emit == EmitLevel::LLVM ? PTXOutput::LLVMIR : PTXOutput::PTX);
+  if (!text)
+    return text.takeError();
+  result.ptx = std::move(*text);
+  if (emit == EmitLevel::LLVM)
+    return result;
+
+  llvm::Expected<std::string> manifest = assembleManifest(module, *target);
+  if (!manifest)
+    return manifest.takeError();
+  result.manifest = std::move(*manifest);
+  if (emit == EmitLevel::PTX)
+    return result;
+
+  llvm::Expected<std::string> cubin = assemblePTX(result.ptx, target->chip);
+  if (!cubin)
+    return cubin.takeError();
+  result.ptx = std::move(*cubin);
+  return result;
+}
+} // namespace
+
+llvm::Expected<CompiledModule>
+mlir::attnfuse::compileModule(ModuleOp module, const CompileOptions &options) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  if (!options.target.empty()) {
+    llvm::Expected<TargetInfo> target = lookupTarget(options.target);
+    if (!target)
+      return target.takeError();
+    (*copy)->setAttr(kTargetAttrName,
+                     getTargetAttr(module.getContext(), *target));
+  }
+  return compileInPlace(*copy, options.emit);
+}
+
+void mlir::attnfuse::registerCompilerDialects(DialectRegistry &registry) {
+  registry.insert<AttnFuseDialect, arith::ArithDialect, cf::ControlFlowDialect,
+                  func::FuncDialect, gpu::GPUDialect, index::IndexDialect,
+                  LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect,
+                  tensor::TensorDialect, vector::VectorDialect>();
+  arith::registerConvertArithToLLVMInterface(registry);
+  cf::registerConvertControlFlowToLLVMInterface(registry);
+  index::registerConvertIndexToLLVMInterface(registry);
+  registerConvertMathToLLVMInterface(registry);
+  registerConvertNVVMToLLVMInterface(registry);
+  vector::registerConvertVectorToLLVMInterface(registry);
+  registerPTXTranslations(registry);
+}

@@ -1,0 +1,114 @@
+//===- Explain.cpp - What the compiler decided, in words ------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Explain.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+
+namespace {
+/// Whether `op` is one of the blocks that a user composes.
+bool isBuildingBlock(Operation *op) {
+  return isa_and_nonnull<AttnFuseDialect>(op->getDialect()) &&
+         !op->getParentOfType<AttentionOp>() && !isa<AttentionOp>(op);
+}
+
+void printRotation(raw_ostream &os, StringRef what, RotationAttr rotation) {
+  if (rotation)
+    os << "  rotates " << what
+       << " in the kernel: " << stringifyPairing(rotation.getPairing()) << "\n";
+}
+
+void printBand(raw_ostream &os, BandAttr band) {
+  os << "  keys visible to query i: ";
+  if (band.getLeft())
+    os << "i + off - " << *band.getLeft();
+  else
+    os << "0";
+  os << " to ";
+  if (band.getRight())
+    os << "i + off + " << *band.getRight();
+  else
+    os << "Nkv - 1";
+  os << ", off = "
+     << (band.getAlign() == Alignment::BottomRight ? "Nkv - Nq" : "0") << "\n";
+}
+
+void printAttention(raw_ostream &os, AttentionOp op, const TargetInfo &target) {
+  printRotation(os, "q", op.getQRotationAttr());
+  printRotation(os, "k", op.getKRotationAttr());
+  for (BandAttr band : op.getBands().getAsRange<BandAttr>())
+    printBand(os, band);
+  if (BlocksAttr blocks = op.getBlocksAttr())
+    os << "  visits only listed blocks of " << blocks.getQueryBlock()
+       << " queries and " << blocks.getKeyBlock() << " keys\n";
+  if (op.hasScoreChain()) {
+    Block &chain = op.getScore().front();
+    os << "  score chain: " << std::distance(chain.begin(), chain.end()) - 1
+       << " ops, " << op.getScoreOperands().size() << " operands\n";
+  }
+  os << "  normalizer: " << stringifyNormalizer(op.getNormalizer())
+     << (op.getLse() ? ", with log-sum-exp" : "") << "\n";
+
+  ScheduleAttr schedule = op.getScheduleAttr();
+  if (!schedule)
+    return;
+  KernelTile tile = getKernelTile(schedule);
+  KernelResources resources = getKernelResources(
+      PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()), tile);
+  os << "  tile: " << tile.tileM << " queries x " << tile.tileN << " keys, "
+     << tile.warps << " warps, q in "
+     << (tile.qInRegisters ? "registers" : "shared memory") << "\n"
+     << "  takes: " << resources.sharedMemory << " bytes of shared memory of "
+     << target.maxSharedPerBlock << ", about " << resources.registersPerThread
+     << " registers per thread; " << getBlocksPerSm(resources, target)
+     << " blocks per SM\n";
+}
+} // namespace
+
+BlocksByFunction mlir::attnfuse::collectBlocks(ModuleOp module) {
+  BlocksByFunction blocks;
+  for (auto function : module.getOps<func::FuncOp>())
+    function.walk([&](Operation *op) {
+      if (isBuildingBlock(op))
+        blocks[function.getName()].push_back(op->getName().stripDialect());
+    });
+  return blocks;
+}
+
+std::string mlir::attnfuse::explain(ModuleOp module,
+                                    const BlocksByFunction &written,
+                                    const TargetInfo &target) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (auto function : module.getOps<func::FuncOp>()) {
+    os << function.getName() << " for " << target.name << " (" << target.chip
+       << "):\n";
+    auto found = written.find(function.getName());
+    SmallVector<StringRef> left;
+    function.walk([&](Operation *op) {
+      if (isBuildingBlock(op))
+        left.push_back(op->getName().stripDialect());
+    });
+    if (found != written.end()) {
+      os << "  written: ";
+      llvm::interleaveComma(found->second, os);
+      os << "\n";
+    }
+    if (left.empty()) {
+      os << "  fused: all of it, into one kernel\n";
+    } else {
+      os << "  not fused: ";
+      llvm::interleaveComma(left, os);
+      os << "\n";
+    }
+    function.walk([&](AttentionOp op) { printAttention(os, op, target); });
+  }
+  return text;
+}
