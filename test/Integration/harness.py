@@ -83,7 +83,7 @@ def mismatch(got, expected, bound):
     if fine.all():
         return None
     at = tuple(int(i) for i in np.argwhere(~fine)[0])
-    return f"{(~fine).sum()} wrong, first at {at}: {got[at]!r}, expected {expected[at]!r} +- {bound[at]:.3g}"
+    return f"{(~fine).sum()} wrong, first at {at}: {got[at]:.9g}, expected {expected[at]:.9g} +- {bound[at]:.3g}"
 
 
 def compare_with_oracle(variant, inputs, output, lse):
