@@ -1,5 +1,4 @@
-//===- Assembler.cpp - PTX to cubin by ptxas -----------------------------------
-//===//
+//===- Assembler.cpp - PTX to cubin by ptxas ------------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Explain.cpp - What the compiler decided, in words -----------------------
-//===//
+//===- Explain.cpp - What the compiler decided, in words ------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

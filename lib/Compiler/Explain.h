@@ -1,5 +1,4 @@
-//===- Explain.h - What the compiler decided, in words -----------*- C++ -*-
-//===//
+//===- Explain.h - What the compiler decided, in words ----------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -96,7 +96,19 @@ Value KernelAbi::getConstantPointer(KernelBuilder &b, Value tensor) {
 
 json::Array KernelAbi::finalize() {
   Block &entry = kernel.getBody().front();
+  MLIRContext *context = kernel.getContext();
   kernel.setFunctionType(LLVM::LLVMFunctionType::get(
-      LLVM::LLVMVoidType::get(kernel.getContext()), llvm::to_vector(entry.getArgumentTypes())));
+      LLVM::LLVMVoidType::get(context), llvm::to_vector(entry.getArgumentTypes())));
+  // Results do not overlap arguments, so that arguments may be read through the read-only cache.
+  for (const auto &[value, tensor] : tensors) {
+    auto parameter = parameters.find(
+        toString(json::Object{{"kind", "pointer"}, {"of", tensor.name}}));
+    if (parameter == parameters.end())
+      continue;
+    unsigned index = cast<BlockArgument>(parameter->second).getArgNumber();
+    kernel.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(), UnitAttr::get(context));
+    if (isa<BlockArgument>(value))
+      kernel.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(), UnitAttr::get(context));
+  }
   return std::move(descriptions);
 }

@@ -190,7 +190,10 @@ Values KernelBuilder::ifElse(Value condition, TypeRange types, function_ref<Valu
   for (auto [block, build] :
        {std::pair(op.thenBlock(), then), std::pair(op.elseBlock(), otherwise)}) {
     setInsertionPointToStart(block);
-    create<scf::YieldOp>(build());
+    Values results = build();
+    // Without results the op comes with its terminators.
+    if (!types.empty())
+      create<scf::YieldOp>(results);
   }
   return op.getResults();
 }

@@ -24,7 +24,7 @@ PaddedHeadDims::PaddedHeadDims(int64_t headDim, int64_t valueHeadDim)
     : qk(llvm::alignTo(headDim, kHeadDimMultiple)),
       v(llvm::alignTo(valueHeadDim, kHeadDimMultiple)) {}
 
-SharedLayout::SharedLayout(const PaddedHeadDims &dims, const KernelTile &tile) {
+SharedMemoryPlan::SharedMemoryPlan(const PaddedHeadDims &dims, const KernelTile &tile) {
   k = q + tile.tileM * dims.qk * kElementBytes;
   v = k + tile.tileN * dims.qk * kElementBytes;
   int64_t loopEnd = v + tile.tileN * dims.v * kElementBytes;
@@ -41,7 +41,7 @@ KernelResources mlir::attnfuse::getKernelResources(const PaddedHeadDims &dims,
   int64_t scores = rowTiles * (tile.tileN / 8) * 4;
   int64_t probabilities = rowTiles * (tile.tileN / 16) * 4;
   int64_t query = tile.qInRegisters ? rowTiles * (dims.qk / 16) * 4 : 0;
-  return {SharedLayout(dims, tile).size,
+  return {SharedMemoryPlan(dims, tile).size,
           output + scores + probabilities + query + kOtherRegisters,
           tile.getThreads()};
 }

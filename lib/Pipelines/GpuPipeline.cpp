@@ -1,5 +1,4 @@
-//===- GpuPipeline.cpp - The stages from attnfuse to NVVM ----------------------
-//===//
+//===- GpuPipeline.cpp - The stages from attnfuse to NVVM -----------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

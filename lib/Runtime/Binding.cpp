@@ -1,5 +1,4 @@
-//===- Binding.cpp - Arguments against a manifest -----------------------------
-//===//
+//===- Binding.cpp - Arguments against a manifest -------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

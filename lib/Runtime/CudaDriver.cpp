@@ -1,5 +1,4 @@
-//===- CudaDriver.cpp - The CUDA driver library, loaded at run time -----------
-//===//
+//===- CudaDriver.cpp - The CUDA driver, loaded at run time ---------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

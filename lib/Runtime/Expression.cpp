@@ -1,5 +1,4 @@
-//===- Expression.cpp - Integer expressions of the manifest -------------------
-//===//
+//===- Expression.cpp - Integer expressions of the manifest ---------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

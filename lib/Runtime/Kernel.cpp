@@ -1,5 +1,4 @@
-//===- Kernel.cpp - Compiled functions on a device ----------------------------
-//===//
+//===- Kernel.cpp - Compiled functions on a device ------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Manifest.cpp - Reads a manifest ----------------------------------------
-//===//
+//===- Manifest.cpp - Reads a manifest ------------------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- attnfuse-compile.cpp - The compiler driver ------------------------------
-//===//
+//===- attnfuse-compile.cpp - The compiler driver -------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

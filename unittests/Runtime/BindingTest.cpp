@@ -1,5 +1,4 @@
-//===- BindingTest.cpp - Arguments against a manifest -----------------------
-//===//
+//===- BindingTest.cpp - Arguments against a manifest ---------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

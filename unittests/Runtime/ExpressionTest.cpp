@@ -1,5 +1,4 @@
-//===- ExpressionTest.cpp - Evaluating integer expressions ------------------
-//===//
+//===- ExpressionTest.cpp - Evaluating integer expressions ----------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

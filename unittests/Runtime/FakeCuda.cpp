@@ -1,5 +1,4 @@
-//===- FakeCuda.cpp - A driver library without a device ---------------------
-//===//
+//===- FakeCuda.cpp - A driver library without a device -------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- FakeCuda.h - What the fake driver saw --------------------*- C++ -*-
-//===//
+//===- FakeCuda.h - What the fake driver saw --------------------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

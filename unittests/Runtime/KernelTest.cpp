@@ -1,5 +1,4 @@
-//===- KernelTest.cpp - Driver objects and launches on a fake driver --------
-//===//
+//===- KernelTest.cpp - Driver objects and launches on a fake driver ------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

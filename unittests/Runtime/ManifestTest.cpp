@@ -1,5 +1,4 @@
-//===- ManifestTest.cpp - Reading manifests, well formed and not ------------
-//===//
+//===- ManifestTest.cpp - Reading manifests, well formed and not ----------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

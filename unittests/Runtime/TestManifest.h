@@ -1,5 +1,4 @@
-//===- TestManifest.h - The manifest that the tests share -------*- C++ -*-
-//===//
+//===- TestManifest.h - The manifest that the tests share -------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -18,7 +18,7 @@ TEST(KernelResources, HeadDimsArePaddedTo16) {
 }
 
 TEST(KernelResources, LoopBuffersLieBehindEachOther) {
-  SharedLayout layout(PaddedHeadDims(128, 64), {128, 32, 4, false});
+  SharedMemoryPlan layout(PaddedHeadDims(128, 64), {128, 32, 4, false});
   EXPECT_EQ(layout.q, 0);
   EXPECT_EQ(layout.k, 128 * 128 * 2);
   EXPECT_EQ(layout.v, layout.k + 32 * 128 * 2);
@@ -26,7 +26,7 @@ TEST(KernelResources, LoopBuffersLieBehindEachOther) {
 }
 
 TEST(KernelResources, OutputStagingCanBeTheLarger) {
-  SharedLayout layout(PaddedHeadDims(16, 256), {128, 16, 8, false});
+  SharedMemoryPlan layout(PaddedHeadDims(16, 256), {128, 16, 8, false});
   EXPECT_EQ(layout.size, 128 * 256 * 2);
 }
 

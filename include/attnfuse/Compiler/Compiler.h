@@ -1,5 +1,4 @@
-//===- Compiler.h - From a module of building blocks to PTX ------*- C++ -*-
-//===//
+//===- Compiler.h - From a module of building blocks to PTX -----*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

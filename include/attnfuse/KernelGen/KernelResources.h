@@ -45,8 +45,8 @@ struct KernelTile {
 
 /// Byte offsets of the kernel's buffers in dynamic shared memory. The output
 /// is staged in the same memory once the key loop has ended.
-struct SharedLayout {
-  SharedLayout(const PaddedHeadDims &dims, const KernelTile &tile);
+struct SharedMemoryPlan {
+  SharedMemoryPlan(const PaddedHeadDims &dims, const KernelTile &tile);
   int64_t q = 0;      ///< tile_m x qk elements of 2 bytes.
   int64_t k;          ///< tile_n x qk.
   int64_t v;          ///< tile_n x v.

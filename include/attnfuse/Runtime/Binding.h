@@ -1,5 +1,4 @@
-//===- Binding.h - Arguments against a manifest --------------------*- C++ -*-
-//===//
+//===- Binding.h - Arguments against a manifest -----------------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- CudaDevice.h - Devices and what is allocated on them --------*- C++ -*-
-//===//
+//===- CudaDevice.h - Devices and what is allocated on them -----*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

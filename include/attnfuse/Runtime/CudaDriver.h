@@ -1,5 +1,4 @@
-//===- CudaDriver.h - The CUDA driver library, loaded at run time --*- C++ -*-
-//===//
+//===- CudaDriver.h - The CUDA driver, loaded at run time -------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

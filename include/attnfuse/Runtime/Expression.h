@@ -1,5 +1,4 @@
-//===- Expression.h - Integer expressions of the manifest ----------*- C++ -*-
-//===//
+//===- Expression.h - Integer expressions of the manifest -------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

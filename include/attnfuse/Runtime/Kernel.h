@@ -1,5 +1,4 @@
-//===- Kernel.h - Compiled functions on a device -------------------*- C++ -*-
-//===//
+//===- Kernel.h - Compiled functions on a device ----------------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Manifest.h - The ABI of compiled kernels --------------------*- C++ -*-
-//===//
+//===- Manifest.h - The ABI of compiled kernels -----------------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,20 +1,23 @@
-//===- AttnFuseToGPU.cpp - Conversion pass
+//===- AttnFuseToGPU.cpp - One kernel for every attention
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
+#include "ManifestBuilder.h"
 #include "attnfuse/Conversion/Passes.h"
-#include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
+#include "attnfuse/KernelGen/ScoreChain.h"
+#include "attnfuse/KernelGen/Sm80/AttentionForward.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::attnfuse {
 #define GEN_PASS_DEF_CONVERTATTNFUSETOGPUPASS
@@ -23,10 +26,120 @@ namespace mlir::attnfuse {
 
 using namespace mlir;
 using namespace mlir::attnfuse;
+using namespace mlir::attnfuse::kernelgen;
+
+/// The one attention that is the function's body, or an error at what is in the
+/// way.
+static FailureOr<AttentionOp> getWholeBody(func::FuncOp function) {
+  if (!function.getBody().hasOneBlock())
+    return function.emitError(
+        "expected a function of one block for a GPU kernel");
+  AttentionOp attention;
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    auto here = dyn_cast<AttentionOp>(op);
+    if (!here && !op.hasTrait<OpTrait::ConstantLike>())
+      return op.emitError("not part of one attnfuse.attention, so '")
+             << function.getName() << "' has no kernel of its own";
+    if (here && attention) {
+      InFlightDiagnostic diagnostic = here.emitError("a second attention in '")
+                                      << function.getName()
+                                      << "'; a kernel computes one";
+      diagnostic.attachNote(attention.getLoc()) << "the first is here";
+      return diagnostic;
+    }
+    if (here)
+      attention = here;
+  }
+  if (!attention)
+    return function.emitError("expected an attnfuse.attention in the body");
+
+  for (Value operand : attention->getOperands()) {
+    Attribute constant;
+    bool known = isa<BlockArgument>(operand) ||
+                 (matchPattern(operand, m_Constant(&constant)) &&
+                  isa<DenseElementsAttr, IntegerAttr>(constant));
+    if (!known)
+      return operand.getDefiningOp()->emitError(
+          "expected an operand of the attention to be an "
+          "argument of the function or a dense constant");
+  }
+  Operation *terminator = function.getBody().front().getTerminator();
+  llvm::SmallPtrSet<Value, 2> returned;
+  for (Value result : terminator->getOperands())
+    if (result.getDefiningOp() != attention || !returned.insert(result).second)
+      return terminator->emitError(
+          "expected each result of the function to be a different result "
+          "of the attention");
+  if (!returned.contains(attention.getOutput()))
+    return terminator->emitError(
+        "expected the function to return the attention's output");
+  return attention;
+}
+
+static LogicalResult convert(func::FuncOp function) {
+  FailureOr<AttentionOp> attention = getWholeBody(function);
+  if (failed(attention))
+    return failure();
+  AttentionOp op = *attention;
+  if (failed(getScheduleProblem(op)) || failed(ScoreChain::verify(op)))
+    return failure();
+  ScheduleAttr schedule = op.getScheduleAttr();
+  if (!schedule)
+    return op.emitError(
+        "expected a schedule: run attnfuse-select-schedule first");
+  llvm::Expected<DimensionClasses> dims = DimensionClasses::analyze(function);
+  if (!dims)
+    return function.emitError(llvm::toString(dims.takeError()));
+
+  MLIRContext *context = op.getContext();
+  OpBuilder b(function);
+  b.setInsertionPointAfter(function);
+  auto module = gpu::GPUModuleOp::create(
+      b, function.getLoc(), (function.getName() + "_kernels").str());
+  b.setInsertionPointToStart(module.getBody());
+  // An external array of unknown size is the dynamic shared memory of the
+  // launch.
+  auto sharedMemory = LLVM::GlobalOp::create(
+      b, op.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+      /*isConstant=*/false, LLVM::Linkage::External,
+      (function.getName() + "_shared").str(), Attribute(),
+      /*alignment=*/1024, /*addrSpace=*/3);
+  auto kernel = LLVM::LLVMFuncOp::create(
+      b, op.getLoc(), function.getName(),
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {}));
+  kernel.addEntryBlock(b);
+  KernelTile tile = getKernelTile(schedule);
+  kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                  b.getDenseI32ArrayAttr({int32_t(tile.getThreads())}));
+
+  // Without it the assembler spills to fit more blocks on an SM than the schedule asks for.
+  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
+
+  ManifestBuilder manifest(op, *dims);
+  KernelAbi abi(kernel, manifest.getTensors());
+  sm80::buildAttentionForward(op, kernel, sharedMemory, abi);
+  KernelResources resources = getKernelResources(
+      PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()), tile);
+  module->setAttr("attnfuse.manifest",
+                  b.getStringAttr(manifest.build(
+                      kernel.getName(), tile.getThreads(), tile.tileM,
+                      resources.sharedMemory, abi.finalize())));
+  return success();
+}
 
 namespace {
 struct ConvertAttnFuseToGPUPass
     : attnfuse::impl::ConvertAttnFuseToGPUPassBase<ConvertAttnFuseToGPUPass> {
-  void runOnOperation() override {}
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateExpandAlibiSlopePatterns(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      return signalPassFailure();
+    auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
+    for (func::FuncOp function : functions)
+      if (!function.isExternal() && failed(convert(function)))
+        return signalPassFailure();
+  }
 };
 } // namespace

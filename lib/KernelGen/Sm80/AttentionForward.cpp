@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/KernelGen/Sm80/AttentionForward.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
+#include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/KernelGen/Normalizer.h"
 #include "attnfuse/KernelGen/Rotation.h"
 #include "attnfuse/KernelGen/ScoreChain.h"
@@ -73,8 +75,10 @@ private:
   KernelBuilder b;
 
   // Compile-time shape.
-  int64_t tileM, tileN, threads, rowTiles;
-  bool queryInRegisters;
+  PaddedHeadDims dims;
+  KernelTile tile;
+  SharedMemoryPlan plan;
+  int64_t threads, rowTiles;
   Type elementType;
   double scale;
   SharedLayout queryLayout, keyLayout, valueLayout, outputLayout;
@@ -89,20 +93,15 @@ private:
 };
 } // namespace
 
-static int64_t padToStep(int64_t columns) { return llvm::alignTo(columns, kMmaK); }
-
 ForwardKernel::ForwardKernel(AttentionOp op, LLVM::LLVMFuncOp kernel, LLVM::GlobalOp sharedMemory,
                              KernelAbi &abi)
     : op(op), kernel(kernel), sharedMemory(sharedMemory), abi(abi),
       b(op.getLoc(), OpBuilder::atBlockEnd(&kernel.getBody().front())),
-      tileM(op.getScheduleAttr().getTileM()), tileN(op.getScheduleAttr().getTileN()),
-      threads(op.getScheduleAttr().getWarps() * kWarpSize),
-      rowTiles(tileM / (kMmaM * op.getScheduleAttr().getWarps())),
-      queryInRegisters(op.getScheduleAttr().getQInRegisters()), elementType(op.getElementType()),
-      scale(op.getScale().convertToDouble()), queryLayout(tileM, padToStep(op.getHeadDim())),
-      keyLayout(tileN, padToStep(op.getHeadDim())),
-      valueLayout(tileN, padToStep(op.getValueHeadDim())),
-      outputLayout(tileM, padToStep(op.getValueHeadDim())),
+      dims(op.getHeadDim(), op.getValueHeadDim()), tile(getKernelTile(op.getScheduleAttr())),
+      plan(dims, tile), threads(tile.getThreads()), rowTiles(tile.getRowTilesPerWarp()),
+      elementType(op.getElementType()), scale(op.getScale().convertToDouble()),
+      queryLayout(tile.tileM, dims.qk), keyLayout(tile.tileN, dims.qk),
+      valueLayout(tile.tileN, dims.v), outputLayout(tile.tileM, dims.v),
       queryRotation(RotationOperands::getQuery(op)), keyRotation(RotationOperands::getKey(op)),
       normalizer(op.getNormalizer(), appliesScale() ? 1.0 : scale) {}
 
@@ -159,20 +158,20 @@ void ForwardKernel::buildIndices() {
 
   limits = BandLimits::get(b, op.getBands(), nq, nkv);
   Value block = b.blockId();
-  Value numTiles = b.ceilDiv(nq, tileM);
+  Value numTiles = b.ceilDiv(nq, tile.tileM);
   Value headOfBatch = b.divU(block, numTiles);
-  Value tile = b.remU(block, numTiles);
+  Value rowBlock = b.remU(block, numTiles);
   // Below a diagonal the last tile has the most keys: long tiles first.
   if (limits.upper)
-    tile = b.sub(b.sub(numTiles, 1), tile);
-  firstRow = b.mul(tile, tileM);
+    rowBlock = b.sub(b.sub(numTiles, 1), rowBlock);
+  firstRow = b.mul(rowBlock, tile.tileM);
   batch = b.divU(headOfBatch, numHeads);
   head = b.remU(headOfBatch, numHeads);
   keyHead = b.divU(head, b.divU(numHeads, numKeyHeads));
 
-  queryTile = getSharedTile(0);
-  keyTile = getSharedTile(queryLayout.getBytes());
-  valueTile = getSharedTile(queryLayout.getBytes() + keyLayout.getBytes());
+  queryTile = getSharedTile(plan.q);
+  keyTile = getSharedTile(plan.k);
+  valueTile = getSharedTile(plan.v);
 }
 
 Value ForwardKernel::getSharedTile(int64_t byteOffset) {
@@ -215,9 +214,9 @@ TileWalk ForwardKernel::buildWalk() {
     blocks = BlockList{abi.getPointer(b, op.getColIndices()),
                        abi.getStride(b, op.getColIndices(), 0),
                        b.load(b.getI32Type(), address, 4), b.load(b.getI32Type(), nextAddress, 4),
-                       attr.getKeyBlock() / tileN};
+                       attr.getKeyBlock() / tile.tileN};
   }
-  return TileWalk(b, limits, blocks, firstRow, tileM, tileN, nq, nkv);
+  return TileWalk(b, limits, blocks, firstRow, tile.tileM, tile.tileN, nq, nkv);
 }
 
 //===----------------------------------------------------------------------===//
@@ -240,17 +239,17 @@ Value ForwardKernel::buildRun(TileWalk &walk, Value mode) {
     commitCopies(b);
   }
   SmallVector<Values> queryFragments;
-  if (queryRotation || queryInRegisters) {
+  if (queryRotation || tile.qInRegisters) {
     waitCopies(b, 1);
     b.barrier();
   }
   if (queryRotation) {
     TileRotation(queryRotation, elementType, abi, threads)
         .emit(b, queryLayout, queryTile, firstRow, nq, batch, thread);
-    if (queryInRegisters)
+    if (tile.qInRegisters)
       b.barrier();
   }
-  if (queryInRegisters)
+  if (tile.qInRegisters)
     for (int64_t step = 0; step < queryLayout.getColumns() / kMmaK; ++step)
       queryFragments.append(loadQueryFragments(step));
 
@@ -327,13 +326,13 @@ Values ForwardKernel::buildScores(ArrayRef<Values> queryFragments) {
   Part part(b, "qk");
   LanePosition position = getLanePositionB(b, lane);
   LaneAddress address(b, keyLayout, keyTile, position.row, position.chunkLowBit);
-  int64_t keyTiles = tileN / kMmaN;
+  int64_t keyTiles = tile.tileN / kMmaN;
   Values scores(rowTiles * keyTiles * kAccumulatorSize, b.f32(0));
   for (int64_t step = 0; step < keyLayout.getColumns() / kMmaK; ++step) {
     SmallVector<Values> loaded;
-    if (!queryInRegisters)
+    if (!tile.qInRegisters)
       loaded = loadQueryFragments(step);
-    ArrayRef<Values> a = queryInRegisters ? queryFragments.slice(step * rowTiles, rowTiles)
+    ArrayRef<Values> a = tile.qInRegisters ? queryFragments.slice(step * rowTiles, rowTiles)
                                           : ArrayRef<Values>(loaded);
     for (int64_t pair = 0; pair < keyTiles / 2; ++pair) {
       Values fragments =
@@ -355,7 +354,7 @@ void ForwardKernel::buildScoreChain(MutableArrayRef<Value> scores, Value firstKe
   Part part(b, "score_chain");
   ScoreChain chain(op, abi);
   ScorePosition at{batch, head, {}, {}, nq, nkv, numHeads};
-  int64_t keyTiles = tileN / kMmaN;
+  int64_t keyTiles = tile.tileN / kMmaN;
   Value threadKey = b.add(firstKey, laneColumn);
   Value lastRow = b.sub(nq, 1), lastKey = b.sub(nkv, 1);
   for (auto [index, score] : llvm::enumerate(scores)) {
@@ -374,7 +373,7 @@ void ForwardKernel::buildScoreChain(MutableArrayRef<Value> scores, Value firstKe
 
 void ForwardKernel::buildMask(Values &scores, Value firstKey, Value isBoundary) {
   Part part(b, "mask");
-  int64_t keyTiles = tileN / kMmaN;
+  int64_t keyTiles = tile.tileN / kMmaN;
   auto masked = [&] {
     Values result;
     Value threadKey = b.add(firstKey, laneColumn);
@@ -412,7 +411,7 @@ void ForwardKernel::buildMask(Values &scores, Value firstKey, Value isBoundary) 
 
 void ForwardKernel::buildNormalizer(LoopState &state, MutableArrayRef<Value> scores) {
   Part part(b, "normalize");
-  int64_t perRowTile = tileN / kMmaN * kAccumulatorSize;
+  int64_t perRowTile = tile.tileN / kMmaN * kAccumulatorSize;
   int64_t outputPerRowTile = state.output.size() / rowTiles;
   for (int64_t rowTile = 0; rowTile < rowTiles; ++rowTile) {
     for (int64_t half : {0, 1}) {
@@ -440,9 +439,9 @@ void ForwardKernel::buildWeightedSum(LoopState &state, ArrayRef<Value> weights) 
   Part part(b, "pv");
   LanePosition position = getLanePositionBTransposed(b, lane);
   LaneAddress address(b, valueLayout, valueTile, position.row, position.chunkLowBit);
-  int64_t perRowTile = tileN / kMmaN * kAccumulatorSize;
+  int64_t perRowTile = tile.tileN / kMmaN * kAccumulatorSize;
   int64_t columnTiles = valueLayout.getColumns() / kMmaN;
-  for (int64_t step = 0; step < tileN / kMmaK; ++step) {
+  for (int64_t step = 0; step < tile.tileN / kMmaK; ++step) {
     SmallVector<Values> a;
     for (int64_t rowTile = 0; rowTile < rowTiles; ++rowTile) {
       Values &fragment = a.emplace_back();
@@ -520,7 +519,7 @@ Value ForwardKernel::buildEpilogue(LoopState state, Value mode) {
       },
       [&]() -> Values {
         storeOutput(state.output);
-        if (op.getLse())
+        if (op.getLse() && !op.getLse().use_empty())
           storeLogSumExp(state.rows);
         return {};
       });
@@ -562,15 +561,15 @@ void ForwardKernel::storeOutput(ArrayRef<Value> output) {
     return;
   }
   // Through shared memory, so that rows are written in 16-byte pieces.
-  Value tile = getSharedTile(0);
+  Value staged = getSharedTile(plan.output);
   forEachOutputPair(rowTiles, outputLayout.getColumns(), [&](int64_t index, int64_t rowTile,
                                                              int64_t half, int64_t columnTile) {
     Value row = b.add(b.add(warpRow, laneRow), rowTile * kMmaM + half * 8);
     Value offset = b.add(outputLayout.getOffset(b, row, b.i32(columnTile)), b.shl(laneColumn, 1));
-    b.store(b.pack(output[index], output[index + 1], type), b.offsetPtr(tile, offset), 4);
+    b.store(b.pack(output[index], output[index + 1], type), b.offsetPtr(staged, offset), 4);
   });
   b.barrier();
-  TileCopy(b, outputLayout, op.getValueHeadDim(), threads, thread).store(b, rows, tile);
+  TileCopy(b, outputLayout, op.getValueHeadDim(), threads, thread).store(b, rows, staged);
 }
 
 void ForwardKernel::storeLogSumExp(ArrayRef<OnlineNormalizer::Row> rows) {

@@ -26,7 +26,6 @@
 namespace mlir::attnfuse::kernelgen::sm80 {
 
 inline constexpr int64_t kMmaM = 16, kMmaN = 8, kMmaK = 16;
-inline constexpr int64_t kWarpSize = 32;
 inline constexpr int64_t kAccumulatorSize = 4;
 
 /// Row and column, in the 16x8 accumulator, of element `element` of lane `lane`.

@@ -1,5 +1,4 @@
-//===- TranslateToPTX.h - Kernels to LLVM IR and PTX text --------*- C++ -*-
-//===//
+//===- TranslateToPTX.h - Kernels to LLVM IR and PTX text -------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

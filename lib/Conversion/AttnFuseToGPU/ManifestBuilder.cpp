@@ -1,0 +1,174 @@
+//===- ManifestBuilder.cpp - The manifest of one function
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ManifestBuilder.h"
+#include "attnfuse/KernelGen/Rotation.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+using namespace mlir::attnfuse::kernelgen;
+namespace json = llvm::json;
+
+/// Lengths, and with them all positions in a kernel, stay below this (see
+/// TileWalk).
+static constexpr int64_t kMaxLength = (int64_t(1) << 30) - 1;
+
+static json::Value apply(StringRef operation, json::Value a, json::Value b) {
+  return json::Array{operation, std::move(a), std::move(b)};
+}
+
+ManifestBuilder::ManifestBuilder(AttentionOp op, const DimensionClasses &dims)
+    : op(op), dims(dims) {
+  func::FuncOp function = dims.getFunction();
+  auto add = [&](Value value, StringRef name) {
+    AbiTensor &tensor = tensors[value];
+    tensor.name = name.str();
+    if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+      for (unsigned dim = 0; dim < type.getRank(); ++dim)
+        tensor.shape.push_back(getDim(value, dim));
+  };
+  for (auto [argument, role] :
+       llvm::zip_equal(function.getArguments(), dims.getArguments()))
+    add(argument, role.name);
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (auto [result, role] :
+       llvm::zip_equal(terminator->getOperands(), dims.getResults()))
+    add(result, role.name);
+}
+
+json::Value ManifestBuilder::getDim(Value tensor, unsigned dim) {
+  const DimensionClass &dimClass =
+      dims.getClasses()[dims.getClass(tensor, dim)];
+  if (dimClass.staticSize)
+    return *dimClass.staticSize;
+  return dimClass.names.front();
+}
+
+json::Object ManifestBuilder::describe(Value tensor, Type type,
+                                       StringRef role) {
+  const AbiTensor &known = tensors.find(tensor)->second;
+  json::Object object{{"name", known.name}, {"role", role.str()}};
+  auto ranked = dyn_cast<RankedTensorType>(type);
+  Type elementType = ranked ? ranked.getElementType() : type;
+  std::string typeName;
+  llvm::raw_string_ostream(typeName) << elementType;
+  object["type"] = typeName;
+  object["shape"] = json::Array(known.shape);
+
+  // What the kernel's vector loads and stores assume, in elements at a time.
+  int64_t vector = 1;
+  if (llvm::is_contained({op.getQuery(), op.getKey(), op.getValue()}, tensor) ||
+      tensor == op.getOutput())
+    vector = elementType.isF32() ? 2 : SharedLayout::kChunkElements;
+  for (const RotationOperands &rotation :
+       {RotationOperands::getQuery(op), RotationOperands::getKey(op)})
+    if (rotation && (tensor == rotation.cos || tensor == rotation.sin))
+      vector = std::max(vector, rotation.getTableVectorSize());
+  bool isTable = tensor == op.getQCos() || tensor == op.getQSin() ||
+                 tensor == op.getKCos() || tensor == op.getKSin();
+  if (vector > 1 || isTable) {
+    int64_t bytes = elementType.getIntOrFloatBitWidth() / 8;
+    int64_t alignment = std::min<int64_t>(16, vector * bytes);
+    object["alignment"] = alignment;
+    object["unit_inner_stride"] = true;
+    object["stride_multiple"] = alignment / bytes;
+  }
+  return object;
+}
+
+void ManifestBuilder::addRotationChecks(StringRef of, RotationAttr rotation,
+                                        Value cos, Value offset,
+                                        Value positions, json::Value length) {
+  if (!rotation || positions)
+    return;
+  json::Value start = rotation.getOffset();
+  if (offset) {
+    APInt constant;
+    auto known = tensors.find(offset);
+    if (known != tensors.end())
+      start = apply("add", start, known->second.name);
+    else if (matchPattern(offset, m_ConstantInt(&constant)))
+      start = rotation.getOffset() + constant.getSExtValue();
+  }
+  json::Value rows =
+      tensors.count(cos)
+          ? tensors.find(cos)->second.shape[0]
+          : json::Value(cast<RankedTensorType>(cos.getType()).getShape()[0]);
+  checks.push_back(json::Object{
+      {"holds", apply("le", apply("add", start, length), rows)},
+      {"message",
+       ("the rotary tables of " + of + " have fewer rows than offset + length")
+           .str()}});
+  checks.push_back(json::Object{
+      {"holds", apply("le", 0, start)},
+      {"message", ("the offset of " + of + " is negative").str()}});
+}
+
+void ManifestBuilder::addChecks() {
+  json::Value numHeads = getDim(op.getQuery(), 1),
+              numKeyHeads = getDim(op.getKey(), 1);
+  json::Value nq = getDim(op.getQuery(), 2), nkv = getDim(op.getKey(), 2);
+  if (numHeads != numKeyHeads)
+    checks.push_back(json::Object{
+        {"holds",
+         apply("eq", apply("mod", numHeads, apply("max", numKeyHeads, 1)), 0)},
+        {"message", "the number of query heads is not a multiple of the number "
+                    "of key heads"}});
+  for (const json::Value &length : {nq, nkv})
+    checks.push_back(json::Object{{"holds", apply("le", length, kMaxLength)},
+                                  {"message", "a length is 2^30 or more"}});
+  addRotationChecks("q", op.getQRotationAttr(), op.getQCos(), op.getQOffset(),
+                    op.getQPositions(), nq);
+  addRotationChecks("k", op.getKRotationAttr(), op.getKCos(), op.getKOffset(),
+                    op.getKPositions(), nkv);
+  if (BlocksAttr blocks = op.getBlocksAttr()) {
+    auto type = cast<RankedTensorType>(op.getRowOffsets().getType());
+    if (tensors.count(op.getRowOffsets()))
+      checks.push_back(json::Object{
+          {"holds",
+           apply(
+               "eq", getDim(op.getRowOffsets(), type.getRank() - 1),
+               apply("add", apply("ceildiv", nq, blocks.getQueryBlock()), 1))},
+          {"message",
+           "the row offsets are not one more than the query blocks"}});
+  }
+}
+
+std::string ManifestBuilder::build(StringRef kernelName, int64_t threads,
+                                   int64_t tileM, int64_t sharedMemory,
+                                   json::Array parameters) {
+  addChecks();
+  func::FuncOp function = dims.getFunction();
+  json::Array arguments, results;
+  for (auto [argument, role] :
+       llvm::zip_equal(function.getArguments(), dims.getArguments()))
+    arguments.push_back(
+        describe(argument, argument.getType(), role.getRoleString()));
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (auto [result, role] :
+       llvm::zip_equal(terminator->getOperands(), dims.getResults()))
+    results.push_back(describe(result, result.getType(), role.getRoleString()));
+
+  json::Value blocks =
+      apply("mul", apply("ceildiv", getDim(op.getQuery(), 2), tileM),
+            apply("mul", getDim(op.getQuery(), 0), getDim(op.getQuery(), 1)));
+  json::Object kernel{{"name", kernelName},
+                      {"block", json::Array{threads, 1, 1}},
+                      {"grid", json::Array{std::move(blocks), 1, 1}},
+                      {"shared_memory", sharedMemory},
+                      {"parameters", std::move(parameters)}};
+  json::Value manifest =
+      json::Object{{"name", function.getName()},
+                   {"arguments", std::move(arguments)},
+                   {"results", std::move(results)},
+                   {"checks", std::move(checks)},
+                   {"kernels", json::Array{std::move(kernel)}}};
+  std::string text;
+  llvm::raw_string_ostream(text) << manifest;
+  return text;
+}

@@ -1,0 +1,45 @@
+//===- ManifestBuilder.h - The manifest of one function
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_LIB_CONVERSION_ATTNFUSETOGPU_MANIFESTBUILDER_H
+#define ATTNFUSE_LIB_CONVERSION_ATTNFUSETOGPU_MANIFESTBUILDER_H
+
+#include "attnfuse/Analysis/DimensionClasses.h"
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "attnfuse/KernelGen/KernelAbi.h"
+
+namespace mlir::attnfuse {
+
+/// Describes a function whose body is `op` as docs/manifest.md defines.
+class ManifestBuilder {
+public:
+  /// `dims` must outlive this.
+  ManifestBuilder(AttentionOp op, const DimensionClasses &dims);
+
+  /// What the kernel may refer to: the function's arguments, and the op's results that it returns.
+  const kernelgen::AbiTensors &getTensors() const { return tensors; }
+
+  /// The JSON object of the function with its one kernel.
+  std::string build(StringRef kernelName, int64_t threads, int64_t tileM, int64_t sharedMemory,
+                    llvm::json::Array parameters);
+
+private:
+  llvm::json::Value getDim(Value tensor, unsigned dim);
+  llvm::json::Object describe(Value tensor, Type type, StringRef role);
+  void addChecks();
+  void addRotationChecks(StringRef of, RotationAttr rotation, Value cos, Value offset,
+                         Value positions, llvm::json::Value length);
+
+  AttentionOp op;
+  const DimensionClasses &dims;
+  kernelgen::AbiTensors tensors;
+  llvm::json::Array checks;
+};
+
+} // namespace mlir::attnfuse
+
+#endif // ATTNFUSE_LIB_CONVERSION_ATTNFUSETOGPU_MANIFESTBUILDER_H
