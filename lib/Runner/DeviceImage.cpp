@@ -31,7 +31,7 @@ DeviceImage::DeviceImage(ElementType type, std::vector<int64_t> tensorShape)
     strides[rank - 2] = columns;
   for (size_t dim = rank; dim-- > 2;)
     strides[dim - 2] = dim == rank - 1 ? (rows + guardRows) * columns
-                                   : strides[dim - 1] * shape[dim - 1];
+                                       : strides[dim - 1] * shape[dim - 1];
 }
 
 std::vector<std::byte> DeviceImage::makePoison() const {

@@ -140,9 +140,14 @@ llvm::Error RandomInputs::chooseSizes(DimensionSizes &sizes,
   for (auto [number, entry] : llvm::enumerate(all)) {
     if (entry.derived)
       continue;
-    // Lengths that are no multiple of any tile.
+    // Lengths that are no multiple of any tile, and that fit the tables.
+    int64_t length = 100;
+    for (const RotationUse &use : rotations)
+      if (std::optional<int64_t> rows = sizes.get(classes.getClass(use.cos, 0)))
+        if (!use.positions && classes.getClass(use.input, 2) == number)
+          length = std::clamp<int64_t>(*rows - use.staticOffset, 1, length);
     int64_t size = llvm::StringSwitch<int64_t>(entry.names.front())
-                       .Cases({"Nq", "Nkv", "N"}, 100)
+                       .Cases({"Nq", "Nkv", "N"}, length)
                        .Cases({"B", "H"}, 2)
                        .Default(llvm::is_contained(later, number) ? 0 : 3);
     if (size)

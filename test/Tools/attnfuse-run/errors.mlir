@@ -1,6 +1,6 @@
 // One function with everything that a user can get wrong.
 
-// RUN: split-file %S/Inputs/files.txt %t
+// RUN: rm -rf %t && split-file %S/Inputs/files.txt %t
 
 // RUN: not attnfuse-run %t/none.mlir 2>&1 | FileCheck %s --check-prefix=NOFILE --implicit-check-not=error:
 // NOFILE: attnfuse-run: error: cannot read '{{.*}}none.mlir': No such file or directory
