@@ -8,6 +8,12 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/attnfuse ${PROJECT_BINARY_DIR}/i
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/attnfuse)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
+# Everything at once, which is what attnfuse/InitAll.h registers.
+get_property(libs GLOBAL PROPERTY ATTNFUSE_LIBS)
+add_library(AttnFuse INTERFACE)
+target_link_libraries(AttnFuse INTERFACE ${libs})
+install(TARGETS AttnFuse EXPORT AttnFuseTargets)
+
 # A static build's libraries name no LLVM to link: they serve its own tools only.
 if(NOT ATTNFUSE_STATIC_TOOLS)
   set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/attnfuse)

@@ -1,0 +1,83 @@
+#!/bin/sh
+# Runs the test matrix and the examples on this machine's GPU, each call checked
+# against the fp64 reference. Needs an x86-64 Linux and NVIDIA's driver.
+#
+#   ./run.sh [--device cuda:0] [--seed 1] [--jobs N] [--only SUBSTRING]
+#   ./run.sh --sanitize memcheck|racecheck|synccheck|initcheck   a sample only, under
+#                                                                compute-sanitizer
+#
+# The last line is `N passed, M failed`; logs are in ./log.
+set -u
+cd "$(dirname "$0")"
+
+device=cuda seed=1 jobs=$(nproc) only="" sanitize=""
+while [ $# -gt 0 ]; do
+  [ $# -gt 1 ] || { echo "run.sh: unknown option $1, or it lacks its value" >&2; exit 2; }
+  case $1 in
+    --device) device=$2 ;;
+    --seed) seed=$2 ;;
+    --jobs) jobs=$2 ;;
+    --only) only=$2 ;;
+    --sanitize) sanitize=$2 ;;
+    *) echo "run.sh: unknown option $1" >&2; exit 2 ;;
+  esac
+  shift 2
+done
+
+sanitizer=""
+if [ -n "$sanitize" ]; then
+  PATH=$PATH:/usr/local/cuda/bin
+  command -v compute-sanitizer >/dev/null || { echo "run.sh: no compute-sanitizer here" >&2; exit 2; }
+  sanitizer="compute-sanitizer --tool $sanitize --error-exitcode 99"
+fi
+
+log=log${sanitize:+/$sanitize}
+rm -rf "$log"
+mkdir -p "$log"
+
+# One file: all of its functions at all of its sizes, or the first ones for a sample.
+# Writes a log, whose last line is the count. A process that dies counts all calls
+# that it owes as failed.
+run_file() {
+  file=$1
+  name=$(basename "$file" .mlir)
+  functions=$(sed -n 's/^func\.func @\([A-Za-z0-9_]*\).*/\1/p' "$file")
+  sizes=$(cat "${file%.mlir}.dims")
+  if [ -n "$sanitizer" ]; then
+    functions=$(echo "$functions" | head -n 1)
+    sizes=$(echo "$sizes" | head -n 2 | tail -n 1)
+  fi
+  set -- --device="$device" --random="$seed" --check
+  for size in $sizes; do set -- "$@" --dims "$size"; done
+  for function in $functions; do set -- "$@" --function "$function"; done
+  owed=$(($(echo "$functions" | wc -l) * $(echo "$sizes" | wc -l)))
+  $sanitizer bin/attnfuse-run "$file" "$@" >"$log/$name.log" 2>&1
+  status=$?
+  passed=$(sed -n 's/^\([0-9]*\) passed, [0-9]* failed$/\1/p' "$log/$name.log" | tail -n 1)
+  [ -z "$sanitizer" ] || [ $status = 0 ] || passed=0
+  passed=${passed:-0}
+  echo "exit status $status: $passed of $owed" >>"$log/$name.log"
+  if [ "$passed" != "$owed" ]; then
+    echo "FAIL: $file ($passed of $owed), see $log/$name.log"
+    grep -hE 'FAIL|error:|ERROR SUMMARY' "$log/$name.log" | head -n 3
+  fi
+  echo "$passed $owed" >"$log/$name.count"
+}
+
+# Slots: file i runs in slot i modulo the number of jobs.
+set -- $(ls matrix/*.mlir examples/*.mlir | grep -F -- "$only")
+[ $# -gt 0 ] || { echo "run.sh: no file matches $only" >&2; exit 2; }
+slot=0
+while [ $slot -lt "$jobs" ]; do
+  (
+    index=0
+    for file in "$@"; do
+      [ $((index % jobs)) != $slot ] || run_file "$file"
+      index=$((index + 1))
+    done
+  ) &
+  slot=$((slot + 1))
+done
+wait
+cat "$log"/*.count | awk '{passed += $1; owed += $2} END {
+  print passed " passed, " owed - passed " failed"; exit passed != owed || owed == 0}'
