@@ -60,9 +60,9 @@ private:
   void add(const Diagnostic &diagnostic) {
     bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
     llvm::raw_string_ostream os(isError ? errors : remarks);
-    print(os, diagnostic, isError ? "error" : "remark");
+    print(os, diagnostic, isError ? "" : "remark: ");
     for (const Diagnostic &note : diagnostic.getNotes())
-      print(os, note, "note");
+      print(os, note, "note: ");
   }
 
   static void print(raw_ostream &os, const Diagnostic &diagnostic,
@@ -70,7 +70,7 @@ private:
     if (auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
       os << place.getFilename().getValue() << ":" << place.getLine() << ":"
          << place.getColumn() << ": ";
-    os << kind << ": " << diagnostic << "\n";
+    os << kind << diagnostic << "\n";
   }
 
   std::string errors;

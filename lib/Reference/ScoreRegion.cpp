@@ -78,14 +78,7 @@ private:
             sum += 2 * kRoundoffF32 * std::abs(value);
       lanes[op.getResult(0)] = std::move(*result);
     }
-    Value yielded = cast<YieldOp>(block.getTerminator()).getScore();
-    const Lanes *result = find(yielded, keys.size(), lanes);
-    if (!result) {
-      if (unknown)
-        *unknown = block.getTerminator();
-      return std::nullopt;
-    }
-    return result->floats;
+    return lanes[cast<YieldOp>(block.getTerminator()).getScore()].floats;
   }
 
   void bindArguments(const Row &row, ArrayRef<int64_t> keys,
@@ -103,36 +96,19 @@ private:
     bind(AttentionOp::Hq, row.hq);
   }
 
-  /// The lanes of a scalar value, those of a constant or argument outside the
-  /// region included; null if there are none.
-  const Lanes *find(Value value, size_t count, Environment &lanes) const {
-    auto it = lanes.find(value);
-    if (it != lanes.end())
-      return &it->second;
-    ArrayPtr outer = tensors.lookup(value);
-    if (!outer || !outer->shape.empty())
-      return nullptr;
-    Lanes &broadcast = lanes[value];
-    if (outer->isFloat())
-      broadcast.floats.assign(count, outer->floats[0]);
-    else
-      broadcast.ints.assign(count, outer->ints[0]);
-    return &broadcast;
-  }
-
   FailureOr<Lanes> evaluate(Operation *op, size_t count,
                             Environment &lanes) const {
     bool isExtract = isa<tensor::ExtractOp>(op);
-    // Looking an operand up may move the others: first all, then pointers.
     ValueRange scalars(op->getOperands());
     if (isExtract)
       scalars = scalars.drop_front();
-    for (Value operand : scalars)
-      if (!find(operand, count, lanes))
-        return failure();
     SmallVector<const Lanes *> operands;
-    for (Value operand : scalars)
-      operands.push_back(&lanes.find(operand)->second);
+    for (Value operand : scalars) {
+      auto it = lanes.find(operand);
+      if (it == lanes.end())
+        return failure();
+      operands.push_back(&it->second);
+    }
     if (!isExtract)
       return evaluateLanes(op, operands, count);
     ArrayPtr tensor = tensors.lookup(op->getOperand(0));
@@ -183,8 +159,7 @@ private:
 
   ScoreNodePtr input;
   Block &block;
-  /// Score operands under the names of the region's arguments, and what the
-  /// region uses from outside.
+  /// Score operands, under the region's arguments.
   llvm::DenseMap<Value, ArrayPtr> tensors;
 };
 } // namespace
@@ -192,7 +167,7 @@ private:
 llvm::Expected<ScoreNodePtr>
 reference::makeScoreRegion(ScoreNodePtr input, AttentionOp op,
                            const llvm::DenseMap<Value, ArrayPtr> &tensors) {
-  llvm::DenseMap<Value, ArrayPtr> inside = tensors;
+  llvm::DenseMap<Value, ArrayPtr> inside;
   for (auto [operand, argument] :
        llvm::zip(op.getScoreOperands(), op.getScore().getArguments().drop_front(
                                             AttentionOp::NumFixedScoreArgs)))

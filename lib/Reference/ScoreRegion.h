@@ -15,8 +15,8 @@
 namespace mlir::attnfuse::reference {
 
 /// The score region of `op` as a node; a yielded -inf masks its key. `tensors`
-/// has the op's score operands and what the region uses from outside. Fails on
-/// an op in the region that it does not know.
+/// has the op's score operands. Fails on an op in the region that it does not
+/// know.
 llvm::Expected<ScoreNodePtr>
 makeScoreRegion(ScoreNodePtr input, AttentionOp op,
                 const llvm::DenseMap<Value, ArrayPtr> &tensors);

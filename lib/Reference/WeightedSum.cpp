@@ -63,12 +63,15 @@ public:
     }
     if (!row.wantErrors)
       return;
-    double relative = 2 * roundoff + accumulation + row.divisorError;
+    // Roundings that all weights of a row share, and that of the output.
+    double relative = 2 * std::pow(roundoff, 2) + std::pow(accumulation, 2) +
+                      std::pow(row.divisorError, 2);
     for (int64_t d = 0; d < dim; ++d)
-      error[d] = std::isinf(row.divisorError)
-                     ? INFINITY
-                     : std::sqrt(squares[d]) + relative * std::abs(output[d]) +
-                           underflow;
+      error[d] =
+          std::isinf(row.divisorError)
+              ? INFINITY
+              : std::sqrt(squares[d] + relative * output[d] * output[d]) +
+                    underflow;
   }
 
 private:

@@ -113,6 +113,9 @@ static LogicalResult convert(func::FuncOp function) {
   kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   b.getDenseI32ArrayAttr({int32_t(tile.getThreads())}));
 
+  // Without it the assembler spills to fit more blocks on an SM than the schedule asks for.
+  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
+
   ManifestBuilder manifest(op, *dims);
   KernelAbi abi(kernel, manifest.getTensors());
   sm80::buildAttentionForward(op, kernel, sharedMemory, abi);

@@ -37,8 +37,6 @@ Value attnfuse::detail::buildBand(ImplicitLocOpBuilder &b, Value scores,
                                   std::optional<int64_t> right) {
   return buildScoreMap(
       b, scores, [&](ImplicitLocOpBuilder &b, ValueRange elements) {
-        // The distance is compared, not i + off + right: a bound may be as
-        // large as i64 allows.
         Value distance = buildDiagonalDistance(b, scores, align);
         Value score = elements[0];
         if (right) {

@@ -54,8 +54,8 @@ buildGroupedProduct(ImplicitLocOpBuilder &b, Value left, Value right, Value out,
                   linalg::IndexOp::create(inner, 3),
                   linalg::IndexOp::create(inner, 4)};
     Value other = tensor::ExtractOp::create(inner, right, at);
-    linalg::YieldOp::create(inner,
-                            accumulate(inner, elements[0], other, elements[1]));
+    linalg::YieldOp::create(inner, accumulate(inner, toF32(inner, elements[0]),
+                                              other, elements[1]));
   };
   return linalg::GenericOp::create(b, out.getType(), left, out,
                                    {leftMap, outMap}, iterators, body)
@@ -91,7 +91,7 @@ Value attnfuse::detail::buildScaledProduct(ImplicitLocOpBuilder &b,
   sizes[3] = tensor::getMixedSize(b, b.getLoc(), key, 2);
   Value zeros = buildFilled(b, type, sizes, 0);
   Value product = buildGroupedProduct(
-      b, buildToF32(b, query), buildTransposedF32(b, key), zeros,
+      b, query, buildTransposedF32(b, key), zeros,
       [](ImplicitLocOpBuilder &b, Value q, Value k, Value acc) -> Value {
         return arith::AddFOp::create(b, acc, arith::MulFOp::create(b, q, k));
       });

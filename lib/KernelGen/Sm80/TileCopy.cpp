@@ -13,6 +13,9 @@ using namespace mlir;
 using namespace mlir::attnfuse::kernelgen;
 using namespace mlir::attnfuse::kernelgen::sm80;
 
+/// More steps than this become a loop.
+static constexpr int64_t kMaxUnrolledSteps = 8;
+
 TileCopy::TileCopy(KernelBuilder &b, const SharedLayout &layout, int64_t columns, int64_t threads,
                    Value thread)
     : layout(layout), columns(columns) {
@@ -25,10 +28,9 @@ TileCopy::TileCopy(KernelBuilder &b, const SharedLayout &layout, int64_t columns
 
 void TileCopy::forEachChunk(KernelBuilder &b, function_ref<void(Value, Value)> body) const {
   int64_t steps = llvm::divideCeil(layout.getRows(), rowsPerStep);
-  for (int64_t step = 0; step < steps; ++step) {
-    Value row = b.add(firstRow, step * rowsPerStep);
+  auto emitStep = [&](Value row, bool mayEnd) {
     Value exists;
-    if ((step + 1) * rowsPerStep > layout.getRows())
+    if (mayEnd)
       exists = b.lt(row, layout.getRows());
     if (!allChunksUsed) {
       Value used = b.lt(chunk, layout.getChunks());
@@ -39,7 +41,19 @@ void TileCopy::forEachChunk(KernelBuilder &b, function_ref<void(Value, Value)> b
       b.ifThen(exists, emit);
     else
       emit();
+  };
+  bool isRagged = steps * rowsPerStep > layout.getRows();
+  if (steps <= kMaxUnrolledSteps) {
+    for (int64_t step = 0; step < steps; ++step)
+      emitStep(b.add(firstRow, step * rowsPerStep), isRagged && step == steps - 1);
+    return;
   }
+  int64_t unrolledRows = kMaxUnrolledSteps * rowsPerStep;
+  b.forLoop(b.i32(0), b.i32(layout.getRows()), unrolledRows, [&](Value start) {
+    for (int64_t step = 0; step < kMaxUnrolledSteps; ++step)
+      emitStep(b.add(b.add(firstRow, start), step * rowsPerStep),
+               layout.getRows() % unrolledRows != 0);
+  });
 }
 
 Value TileCopy::getGlobalAddress(KernelBuilder &b, const Rows &rows, Value row) const {

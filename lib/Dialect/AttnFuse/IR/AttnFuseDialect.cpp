@@ -33,6 +33,11 @@ void AttnFuseDialect::initialize() {
       >();
 }
 
+Operation *AttnFuseDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+                                                Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
 //===----------------------------------------------------------------------===//
 // BandAttr: <align (, left = N)? (, right = N)?>
 //===----------------------------------------------------------------------===//

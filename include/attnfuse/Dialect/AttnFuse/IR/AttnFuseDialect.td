@@ -27,6 +27,7 @@ def AttnFuse_Dialect : Dialect {
   }];
   let cppNamespace = "::mlir::attnfuse";
   let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect",
                            "::mlir::tensor::TensorDialect"];

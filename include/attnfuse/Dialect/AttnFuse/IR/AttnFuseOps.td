@@ -22,24 +22,24 @@ class AttnFuse_Op<string opMnemonic, list<Trait> traits = []>
 
 def AttnFuse_Float : AnyTypeOf<[F16, BF16, F32]>;
 def AttnFuse_Activation
-    : RankedTensorOf<[F16, BF16, F32], [HasAnyRankOfPred<[4]>], "rank-4 tensor of f16, bf16 or f32">;
+    : RankedTensorOf<[F16, BF16, F32], [HasAnyRankOfPred<[4]>], "rank-4 tensor">;
 def AttnFuse_Scores
-    : RankedTensorOf<[F32], [HasAnyRankOfPred<[4]>], "rank-4 tensor of f32">;
+    : RankedTensorOf<[F32], [HasAnyRankOfPred<[4]>], "rank-4 tensor">;
 def AttnFuse_Lse
-    : RankedTensorOf<[F32], [HasAnyRankOfPred<[3]>], "rank-3 tensor of f32">;
+    : RankedTensorOf<[F32], [HasAnyRankOfPred<[3]>], "rank-3 tensor">;
 def AttnFuse_RotaryTable
-    : RankedTensorOf<[F16, BF16, F32], [HasAnyRankOfPred<[2]>], "rank-2 tensor of f16, bf16 or f32">;
+    : RankedTensorOf<[F16, BF16, F32], [HasAnyRankOfPred<[2]>], "rank-2 tensor">;
 def AttnFuse_Positions
-    : RankedTensorOf<[I32, I64], [HasAnyRankOfPred<[1, 2]>], "rank-1 or rank-2 tensor of i32 or i64">;
+    : RankedTensorOf<[I32, I64], [HasAnyRankOfPred<[1, 2]>], "rank-1 or rank-2 tensor">;
 def AttnFuse_Slopes
-    : RankedTensorOf<[F32], [HasAnyRankOfPred<[1, 2]>], "rank-1 or rank-2 tensor of f32">;
+    : RankedTensorOf<[F32], [HasAnyRankOfPred<[1, 2]>], "rank-1 or rank-2 tensor">;
 def AttnFuse_Bias
     : RankedTensorOf<[F16, BF16, F32], [HasAnyRankOfPred<[0, 1, 2, 3, 4]>],
-                     "tensor of f16, bf16 or f32 of rank at most 4">;
+                     "tensor of rank at most 4">;
 def AttnFuse_BlockOffsets
-    : RankedTensorOf<[I32], [HasAnyRankOfPred<[1, 3]>], "rank-1 or rank-3 tensor of i32">;
+    : RankedTensorOf<[I32], [HasAnyRankOfPred<[1, 3]>], "rank-1 or rank-3 tensor">;
 def AttnFuse_BlockIndices
-    : RankedTensorOf<[I32], [HasAnyRankOfPred<[1]>], "rank-1 tensor of i32">;
+    : RankedTensorOf<[I32], [HasAnyRankOfPred<[1]>], "rank-1 tensor">;
 
 //===----------------------------------------------------------------------===//
 // Before the product
@@ -100,6 +100,7 @@ def AttnFuse_ScaledDotProductOp : AttnFuse_Op<"scaled_dot_product"> {
     $query `,` $key attr-dict `:` type($query) `,` type($key) `->` type($scores)
   }];
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     /// The `scale` attribute, or 1/sqrt(D).
     double getScaleOrDefault();
@@ -190,7 +191,6 @@ def AttnFuse_BlockSparseOp : AttnFuse_ScoreOp<"block_sparse"> {
     `:` type($scores) `,` type($row_offsets) `,` type($col_indices)
   }];
   let hasVerifier = 1;
-  let hasCanonicalizer = 1;
 }
 
 def AttnFuse_AlibiOp : AttnFuse_ScoreOp<"alibi"> {
@@ -353,6 +353,7 @@ def AttnFuse_AttentionOp : AttnFuse_Op<"attention", [
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
+  let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     /// Positions of the score region's arguments; the score operands follow.
     enum ScoreArg { Score, B, H, I, J, Nq, Nkv, Hq, NumFixedScoreArgs };

@@ -1,0 +1,47 @@
+//===- Runner.h - What attnfuse-run does ------------------------*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_RUNNER_RUNNER_H
+#define ATTNFUSE_RUNNER_RUNNER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir::attnfuse {
+
+/// The flags of the tool, not parsed further.
+struct RunOptions {
+  /// "cpu", "cuda" or "cuda:N".
+  std::string device = "cpu";
+  /// The machine to compile for; the device's own if empty.
+  std::string chip;
+  /// Functions to run; all that have a body if empty.
+  std::vector<std::string> functions;
+  /// "NAME=FILE".
+  std::vector<std::string> inputs, outputs;
+  std::optional<uint64_t> seed;
+  /// "B=2,N=64": each is one call of each function.
+  std::vector<std::string> dims;
+  bool check = false, time = false;
+};
+
+struct RunSummary {
+  int numPassed = 0, numFailed = 0;
+};
+
+/// Runs the functions of `module` and reports to `os`. An error that only one
+/// call has (its sizes, its execution) is reported to `errors` under the name
+/// of the tool and counted as failed; an error in the options is returned.
+llvm::Expected<RunSummary> runModule(ModuleOp module, const RunOptions &options,
+                                     raw_ostream &os, raw_ostream &errors);
+
+} // namespace mlir::attnfuse
+
+#endif // ATTNFUSE_RUNNER_RUNNER_H

@@ -1,0 +1,110 @@
+//===- AttnFuseFoldAttention.cpp - Canonicalization of the fused op
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Band.h"
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+
+namespace {
+
+/// What Band.h says of a list of bands.
+struct SimplifyBands : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    SmallVector<Band> bands;
+    for (BandAttr band : op.getBands().getAsRange<BandAttr>())
+      bands.emplace_back(band);
+    SmallVector<Band> simple =
+        simplifyBands(bands, op.getQuery().getType().getShape()[2],
+                      op.getKey().getType().getShape()[2]);
+    if (simple == bands)
+      return failure();
+    SmallVector<Attribute> attrs;
+    for (const Band &band : simple)
+      attrs.push_back(band.getAttr(rewriter.getContext()));
+    rewriter.modifyOpInPlace(
+        op, [&] { op.setBandsAttr(rewriter.getArrayAttr(attrs)); });
+    return success();
+  }
+};
+
+/// A region that returns its score is the same as none.
+struct DropIdentityScore : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getScore().empty() || op.hasScoreChain())
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getScoreOperandsMutable().clear();
+      rewriter.eraseBlock(&op.getScore().front());
+    });
+    return success();
+  }
+};
+
+/// Score operands that the region does not read go, and one that is passed
+/// twice is passed once.
+struct ShrinkScoreOperands : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getScore().empty())
+      return failure();
+    Block &block = op.getScore().front();
+    auto getArgument = [&](unsigned index) {
+      return block.getArgument(AttentionOp::NumFixedScoreArgs + index);
+    };
+    for (auto [index, operand] : llvm::enumerate(op.getScoreOperands())) {
+      unsigned first = llvm::find(op.getScoreOperands(), operand) -
+                       op.getScoreOperands().begin();
+      if (!getArgument(index).use_empty() && first == index)
+        continue;
+      rewriter.modifyOpInPlace(op, [&, index = index] {
+        if (first != index)
+          rewriter.replaceAllUsesWith(getArgument(index), getArgument(first));
+        op.getScoreOperandsMutable().erase(index);
+        block.eraseArgument(AttentionOp::NumFixedScoreArgs + index);
+      });
+      return success();
+    }
+    return failure();
+  }
+};
+
+struct DropUnusedLse : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getLse() || !op.getLse().use_empty())
+      return failure();
+    auto narrow = AttentionOp::create(
+        rewriter, op.getLoc(), TypeRange(op.getOutput().getType()),
+        op->getOperands(), op.getProperties(),
+        llvm::to_vector(op->getDiscardableAttrs()));
+    narrow.getScore().takeBody(op.getScore());
+    rewriter.replaceAllUsesWith(op.getOutput(), narrow.getOutput());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                              MLIRContext *context) {
+  patterns.add<SimplifyBands, DropIdentityScore, ShrinkScoreOperands,
+               DropUnusedLse>(context);
+}

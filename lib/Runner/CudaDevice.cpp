@@ -1,0 +1,299 @@
+//===- CudaDevice.cpp - Runs functions on an NVIDIA GPU -------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Device.h"
+#include "DeviceImage.h"
+#include "attnfuse/Compiler/Compiler.h"
+#include "attnfuse/Runtime/Kernel.h"
+#include "attnfuse/Target/TargetInfo.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+using ::attnfuse::ArgumentValue;
+using ::attnfuse::CudaDeviceRef;
+using ::attnfuse::CudaEvent;
+using ::attnfuse::CudaStream;
+using ::attnfuse::DeviceBuffer;
+using ::attnfuse::DeviceImage;
+using ::attnfuse::HostTensor;
+using ::attnfuse::Kernel;
+using ::attnfuse::ManifestFunction;
+using ::attnfuse::TensorView;
+
+static llvm::Error toError(const ::attnfuse::Error &error) {
+  return llvm::createStringError(error.message);
+}
+
+static llvm::Error toError(const ::attnfuse::Status &status) {
+  return status.ok() ? llvm::Error::success() : toError(status.error());
+}
+
+namespace {
+/// A tensor on the device, and what its buffer held when it was filled.
+struct DeviceTensor {
+  DeviceImage image;
+  std::vector<std::byte> contents;
+  DeviceBuffer buffer;
+  TensorView view;
+
+  static llvm::Expected<DeviceTensor>
+  create(CudaDeviceRef device, const HostTensor &tensor, bool isPoison) {
+    DeviceTensor result{
+        DeviceImage(tensor.getType(), tensor.getShape()), {}, {}, {}};
+    result.contents =
+        isPoison ? result.image.makePoison() : result.image.pack(tensor);
+    auto buffer =
+        DeviceBuffer::allocate(std::move(device), result.contents.size());
+    if (!buffer)
+      return toError(buffer.error());
+    result.buffer = std::move(*buffer);
+    result.view = {result.buffer.get() + result.image.getOffset(),
+                   tensor.getType(), tensor.getShape(),
+                   result.image.getStrides()};
+    if (llvm::Error error = result.upload())
+      return std::move(error);
+    return result;
+  }
+
+  llvm::Error upload() {
+    return toError(buffer.copyFromHost(contents.data(), contents.size()));
+  }
+  llvm::Expected<std::vector<std::byte>> download() const {
+    std::vector<std::byte> bytes(contents.size());
+    if (llvm::Error error =
+            toError(buffer.copyToHost(bytes.data(), bytes.size())))
+      return std::move(error);
+    return bytes;
+  }
+};
+
+/// The operands of launches of one call.
+struct DeviceCall {
+  std::vector<DeviceTensor> arguments, results;
+  /// Names of `arguments`, which leave out the scalars.
+  std::vector<std::string> names;
+  std::vector<ArgumentValue> values;
+  std::vector<TensorView> resultViews;
+
+  static llvm::Expected<DeviceCall> create(CudaDeviceRef device,
+                                           const ManifestFunction &function,
+                                           ArrayRef<HostTensor> arguments,
+                                           ArrayRef<HostTensor> results) {
+    DeviceCall call;
+    if (function.arguments.size() != arguments.size() ||
+        function.results.size() != results.size())
+      return llvm::createStringError(
+          "the manifest has other arguments or results than the function");
+    for (auto [argument, tensor] :
+         llvm::zip_equal(function.arguments, arguments)) {
+      if (argument.isScalar()) {
+        call.values.push_back(tensor.getInt(0));
+        continue;
+      }
+      auto onDevice = DeviceTensor::create(device, tensor, false);
+      if (!onDevice)
+        return onDevice.takeError();
+      call.values.push_back(onDevice->view);
+      call.arguments.push_back(std::move(*onDevice));
+      call.names.push_back(argument.name);
+    }
+    for (const HostTensor &tensor : results) {
+      auto onDevice = DeviceTensor::create(device, tensor, true);
+      if (!onDevice)
+        return onDevice.takeError();
+      call.resultViews.push_back(onDevice->view);
+      call.results.push_back(std::move(*onDevice));
+    }
+    return call;
+  }
+
+  llvm::Error checkArguments() const {
+    for (auto [tensor, name] : llvm::zip_equal(arguments, names)) {
+      llvm::Expected<std::vector<std::byte>> now = tensor.download();
+      if (!now)
+        return now.takeError();
+      if (*now != tensor.contents)
+        return llvm::createStringError("the kernel wrote to argument '" + name +
+                                       "' or beside it");
+    }
+    return llvm::Error::success();
+  }
+};
+
+class CudaFunction : public DeviceFunction {
+public:
+  CudaFunction(CudaDeviceRef device, Kernel kernel, CudaStream stream)
+      : device(std::move(device)), kernel(std::move(kernel)),
+        stream(std::move(stream)) {}
+
+  llvm::Error run(ArrayRef<HostTensor> arguments,
+                  MutableArrayRef<HostTensor> results, int numRuns) override {
+    auto call =
+        DeviceCall::create(device, kernel.getFunction(), arguments, results);
+    if (!call)
+      return call.takeError();
+    for (int run = 0; run < numRuns; ++run) {
+      for (DeviceTensor &tensor : call->results)
+        if (llvm::Error error = tensor.upload())
+          return error;
+      if (llvm::Error error = launch(*call))
+        return error;
+      if (llvm::Error error = toError(stream.synchronize()))
+        return error;
+      if (llvm::Error error = readResults(*call, results, run == 0))
+        return error;
+    }
+    return call->checkArguments();
+  }
+
+  llvm::Expected<std::vector<double>>
+  time(ArrayRef<HostTensor> arguments, ArrayRef<HostTensor> results) override {
+    auto call =
+        DeviceCall::create(device, kernel.getFunction(), arguments, results);
+    if (!call)
+      return call.takeError();
+    llvm::Expected<std::vector<double>> warmUp = timeRuns(*call, 5);
+    if (!warmUp)
+      return warmUp.takeError();
+    // About a second in all.
+    double longest = *std::max_element(warmUp->begin(), warmUp->end());
+    return timeRuns(*call, int(std::clamp(1 / longest, 10.0, 200.0)));
+  }
+
+private:
+  llvm::Error launch(const DeviceCall &call) {
+    return toError(kernel.launch(stream.get(), call.values, call.resultViews));
+  }
+
+  llvm::Error readResults(const DeviceCall &call,
+                          MutableArrayRef<HostTensor> results, bool isFirst) {
+    for (auto [tensor, result, description] :
+         llvm::zip_equal(call.results, results, kernel.getFunction().results)) {
+      llvm::Expected<std::vector<std::byte>> bytes = tensor.download();
+      if (!bytes)
+        return bytes.takeError();
+      if (!tensor.image.hasIntactGuards(*bytes))
+        return llvm::createStringError("the kernel wrote beside result '" +
+                                       description.name + "'");
+      HostTensor values = tensor.image.unpack(*bytes);
+      if (isFirst)
+        result = std::move(values);
+      else if (!isSame(result, values))
+        return llvm::createStringError("two runs gave different values of '" +
+                                       description.name + "'");
+    }
+    return llvm::Error::success();
+  }
+
+  llvm::Expected<std::vector<double>> timeRuns(const DeviceCall &call,
+                                               int numRuns) {
+    std::vector<CudaEvent> events;
+    for (int event = 0; event < 2 * numRuns; ++event) {
+      auto created = CudaEvent::create(device);
+      if (!created)
+        return toError(created.error());
+      events.push_back(std::move(*created));
+    }
+    for (int run = 0; run < numRuns; ++run) {
+      if (llvm::Error error = toError(events[2 * run].record(stream.get())))
+        return std::move(error);
+      if (llvm::Error error = launch(call))
+        return std::move(error);
+      if (llvm::Error error = toError(events[2 * run + 1].record(stream.get())))
+        return std::move(error);
+    }
+    if (llvm::Error error = toError(stream.synchronize()))
+      return std::move(error);
+    std::vector<double> seconds;
+    for (int run = 0; run < numRuns; ++run) {
+      auto ms = events[2 * run + 1].getMillisecondsSince(events[2 * run]);
+      if (!ms)
+        return toError(ms.error());
+      seconds.push_back(std::max(double(*ms), 1e-6) * 1e-3);
+    }
+    return seconds;
+  }
+
+  CudaDeviceRef device;
+  Kernel kernel;
+  CudaStream stream;
+};
+
+class CudaDevice : public Device {
+public:
+  CudaDevice(CudaDeviceRef device, std::string chip)
+      : device(std::move(device)), chip(std::move(chip)) {}
+
+  std::string getName() const override {
+    return "cuda:" + std::to_string(device->getOrdinal()) + " (" +
+           device->getName() + ")";
+  }
+
+  llvm::Expected<std::unique_ptr<DeviceFunction>>
+  compile(ModuleOp module, StringRef function) override {
+    CompileOptions options;
+    options.target = chip;
+    llvm::Expected<CompiledModule> compiled = compileModule(module, options);
+    if (!compiled)
+      return compiled.takeError();
+    auto manifest = ::attnfuse::parseManifest(compiled->manifest);
+    if (!manifest)
+      return toError(manifest.error());
+    auto kernel =
+        Kernel::load(device, *manifest, function.str(), compiled->ptx);
+    if (!kernel)
+      return toError(kernel.error());
+    auto stream = CudaStream::create(device);
+    if (!stream)
+      return toError(stream.error());
+    return std::make_unique<CudaFunction>(device, std::move(*kernel),
+                                          std::move(*stream));
+  }
+
+private:
+  CudaDeviceRef device;
+  std::string chip;
+};
+
+/// The name of the newest chip in the table that the device can run: the
+/// device's own, or the one before.
+std::string findChip(int capability) {
+  std::string best;
+  int bestNumber = 0;
+  for (const TargetInfo &target : getKnownTargets()) {
+    StringRef name = target.name;
+    int number;
+    if (!name.consume_front("sm_") ||
+        name.take_while([](char c) { return llvm::isDigit(c); })
+            .getAsInteger(10, number) ||
+        number > capability || number < bestNumber)
+      continue;
+    best = target.name;
+    bestNumber = number;
+  }
+  return best;
+}
+} // namespace
+
+llvm::Expected<std::unique_ptr<Device>>
+mlir::attnfuse::makeCudaDevice(int ordinal, StringRef chip) {
+  auto driver = ::attnfuse::CudaDriver::load();
+  if (!driver)
+    return toError(driver.error());
+  auto device = ::attnfuse::CudaDevice::open(*driver, ordinal);
+  if (!device)
+    return toError(device.error());
+  std::string target =
+      chip.empty() ? findChip((*device)->getCapability()) : chip.str();
+  if (target.empty())
+    return llvm::createStringError(
+        "device " + (*device)->getName() +
+        " is older than every chip in the table: expected compute "
+        "capability 8.0 or more");
+  return std::make_unique<CudaDevice>(std::move(*device), std::move(target));
+}

@@ -1,0 +1,299 @@
+//===- Runner.cpp - What attnfuse-run does --------------------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/Runner/Runner.h"
+#include "Device.h"
+#include "FusionReport.h"
+#include "Work.h"
+#include "attnfuse/Reference/Interpreter.h"
+#include "attnfuse/Runner/Compare.h"
+#include "attnfuse/Runner/Inputs.h"
+#include "attnfuse/Runner/Npy.h"
+#include "attnfuse/Target/TargetInfo.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+using ::attnfuse::HostTensor;
+
+static llvm::Error makeError(const Twine &message) {
+  return llvm::createStringError(message.str());
+}
+
+//===----------------------------------------------------------------------===//
+// Options
+//===----------------------------------------------------------------------===//
+
+static llvm::Expected<std::unique_ptr<Device>>
+openDevice(const RunOptions &options) {
+  if (!options.chip.empty())
+    if (auto target = lookupTarget(options.chip); !target)
+      return target.takeError();
+  StringRef name = options.device;
+  if (name == "cpu")
+    return makeCpuDevice();
+  int ordinal = 0;
+  if (!name.consume_front("cuda") ||
+      (!name.empty() && (!name.consume_front(":") ||
+                         name.getAsInteger(10, ordinal) || ordinal < 0)))
+    return makeError("expected device cpu, cuda or cuda:N, got '" +
+                     options.device + "'");
+  return makeCudaDevice(ordinal, options.chip);
+}
+
+static llvm::Expected<std::vector<func::FuncOp>>
+selectFunctions(ModuleOp module, const RunOptions &options) {
+  std::vector<func::FuncOp> all, selected;
+  std::vector<StringRef> names;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function.isExternal()) {
+      all.push_back(function);
+      names.push_back(function.getName());
+    }
+  for (const std::string &name : options.functions) {
+    auto found = llvm::find(names, name);
+    if (found == names.end())
+      return makeError("unknown function '" + name + "': the module has " +
+                       (names.empty() ? "none" : llvm::join(names, ", ")));
+    selected.push_back(all[found - names.begin()]);
+  }
+  if (!selected.empty())
+    return selected;
+  if (all.empty())
+    return makeError("the module has no function with a body");
+  return all;
+}
+
+/// "NAME=FILE" to (NAME, FILE).
+static llvm::Expected<std::map<std::string, std::string>>
+parseFiles(ArrayRef<std::string> flags, StringRef flag) {
+  std::map<std::string, std::string> files;
+  for (StringRef entry : flags) {
+    auto [name, file] = entry.split('=');
+    if (name.empty() || file.empty())
+      return makeError("expected --" + flag + " NAME=FILE, got '" + entry +
+                       "'");
+    if (!files.emplace(name, file).second)
+      return makeError("--" + flag + " gives '" + name + "' twice");
+  }
+  return files;
+}
+
+static llvm::Expected<InputSpec> readInputs(const RunOptions &options) {
+  auto files = parseFiles(options.inputs, "input");
+  if (!files)
+    return files.takeError();
+  InputSpec spec;
+  spec.seed = options.seed;
+  for (const auto &[name, file] : *files) {
+    ::attnfuse::Result<HostTensor> tensor = ::attnfuse::readNpy(file);
+    if (!tensor)
+      return makeError(tensor.error().message);
+    spec.given.emplace(name, std::move(*tensor));
+  }
+  return spec;
+}
+
+//===----------------------------------------------------------------------===//
+// One function
+//===----------------------------------------------------------------------===//
+
+/// A copy of the module that holds nothing but `function`.
+static OwningOpRef<ModuleOp> isolate(ModuleOp module, StringRef function) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  for (auto other : llvm::make_early_inc_range(copy->getOps<func::FuncOp>()))
+    if (other.getName() != function)
+      other.erase();
+  return copy;
+}
+
+namespace {
+/// Runs one function for each --dims.
+class FunctionRunner {
+public:
+  FunctionRunner(const RunOptions &options, Device &device, InputSpec &inputs,
+                 const std::map<std::string, std::string> &outputs,
+                 raw_ostream &os)
+      : options(options), device(device), inputs(inputs), outputs(outputs),
+        os(os) {}
+
+  /// Compiles the function of `module`.
+  llvm::Error compile(ModuleOp module) {
+    auto function = *module.getOps<func::FuncOp>().begin();
+    name = function.getName();
+    os << name << ": " << describeFusion(module) << "\n";
+    llvm::Expected<DimensionClasses> analyzed =
+        DimensionClasses::analyze(function);
+    if (!analyzed)
+      return analyzed.takeError();
+    classes.emplace(std::move(*analyzed));
+    for (const auto &[output, file] : outputs)
+      if (llvm::none_of(classes->getResults(),
+                        [output = &output](const ArgumentRole &role) {
+                          return role.name == *output;
+                        }))
+        return makeError("unknown result '" + output + "': function '" + name +
+                         "' has " + listResults());
+    auto compiled = device.compile(module, name);
+    if (!compiled)
+      return compiled.takeError();
+    executable = std::move(*compiled);
+    return llvm::Error::success();
+  }
+
+  /// One call; false if its results are wrong.
+  llvm::Expected<bool> run(StringRef dims) {
+    inputs.dims = dims.str();
+    llvm::Expected<Call> call = prepareCall(*classes, inputs);
+    if (!call)
+      return call.takeError();
+    os << name << " " << describeSizes(call->sizes) << "on " << device.getName()
+       << "\n";
+    if (llvm::Error error = executable->run(call->arguments, call->results,
+                                            options.check ? 3 : 1))
+      return std::move(error);
+    bool passed = true;
+    if (options.check) {
+      llvm::Expected<bool> result = check(*call);
+      if (!result)
+        return result.takeError();
+      passed = *result;
+    }
+    if (options.time)
+      if (llvm::Error error = time(*call))
+        return std::move(error);
+    if (llvm::Error error = writeOutputs(*call))
+      return std::move(error);
+    return passed;
+  }
+
+private:
+  std::string listResults() const {
+    SmallVector<StringRef> names;
+    for (const ArgumentRole &role : classes->getResults())
+      names.push_back(role.name);
+    return llvm::join(names, ", ");
+  }
+
+  /// "[B=2, N=64] ": the sizes that the type leaves open.
+  std::string describeSizes(const DimensionSizes &sizes) const {
+    SmallVector<std::string> parts;
+    for (auto [index, entry] : llvm::enumerate(classes->getClasses()))
+      if (!entry.staticSize && sizes.get(index))
+        parts.push_back(entry.names.front() + "=" +
+                        std::to_string(*sizes.get(index)));
+    return parts.empty() ? "" : "[" + llvm::join(parts, ", ") + "] ";
+  }
+
+  llvm::Expected<bool> check(const Call &call) {
+    llvm::Expected<Interpretation> reference =
+        interpretWithErrors(classes->getFunction(), call.arguments);
+    if (!reference)
+      return reference.takeError();
+    bool passed = true;
+    for (auto [index, role] : llvm::enumerate(classes->getResults())) {
+      ::attnfuse::Comparison comparison =
+          compare(call.results[index], reference->results[index],
+                  reference->errors[index]);
+      passed &= comparison.passed;
+      os << "  " << role.name << ": "
+         << describe(comparison, call.results[index].getShape()) << "\n";
+    }
+    return passed;
+  }
+
+  llvm::Error time(const Call &call) {
+    llvm::Expected<std::vector<double>> times =
+        executable->time(call.arguments, call.results);
+    if (!times)
+      return times.takeError();
+    llvm::sort(*times);
+    double median = (*times)[times->size() / 2], best = times->front();
+    Work work = countWork(*classes, call);
+    os << llvm::format("  time: median %.4g us, min %.4g us of %zu runs; at "
+                       "the median %.4g TFLOP/s, %.4g GB/s\n",
+                       median * 1e6, best * 1e6, times->size(),
+                       work.flops / median * 1e-12, work.bytes / median * 1e-9);
+    return llvm::Error::success();
+  }
+
+  llvm::Error writeOutputs(const Call &call) {
+    for (auto [index, role] : llvm::enumerate(classes->getResults())) {
+      auto file = outputs.find(role.name);
+      if (file == outputs.end())
+        continue;
+      ::attnfuse::Status status =
+          ::attnfuse::writeNpy(file->second, call.results[index]);
+      if (!status.ok())
+        return makeError(status.error().message);
+    }
+    return llvm::Error::success();
+  }
+
+  const RunOptions &options;
+  Device &device;
+  InputSpec &inputs;
+  const std::map<std::string, std::string> &outputs;
+  raw_ostream &os;
+  StringRef name;
+  std::optional<DimensionClasses> classes;
+  std::unique_ptr<DeviceFunction> executable;
+};
+} // namespace
+
+llvm::Expected<RunSummary> mlir::attnfuse::runModule(ModuleOp module,
+                                                     const RunOptions &options,
+                                                     raw_ostream &os,
+                                                     raw_ostream &errors) {
+  auto functions = selectFunctions(module, options);
+  if (!functions)
+    return functions.takeError();
+  auto outputs = parseFiles(options.outputs, "output");
+  if (!outputs)
+    return outputs.takeError();
+  std::vector<std::string> dims = options.dims;
+  if (dims.empty())
+    dims.push_back("");
+  if (!outputs->empty() && (functions->size() != 1 || dims.size() != 1))
+    return makeError("--output needs one call: expected one --function and at "
+                     "most one --dims");
+  llvm::Expected<InputSpec> inputs = readInputs(options);
+  if (!inputs)
+    return inputs.takeError();
+  llvm::Expected<std::unique_ptr<Device>> device = openDevice(options);
+  if (!device)
+    return device.takeError();
+
+  RunSummary summary;
+  bool isOnlyCall = functions->size() == 1 && dims.size() == 1;
+  auto report = [&](llvm::Error error, StringRef function) {
+    errors << "attnfuse-run: error: ";
+    if (!isOnlyCall)
+      errors << function << ": ";
+    errors << llvm::toString(std::move(error)) << "\n";
+  };
+  for (func::FuncOp function : *functions) {
+    OwningOpRef<ModuleOp> isolated = isolate(module, function.getName());
+    FunctionRunner runner(options, **device, *inputs, *outputs, os);
+    if (llvm::Error error = runner.compile(*isolated)) {
+      report(std::move(error), function.getName());
+      summary.numFailed += dims.size();
+      continue;
+    }
+    for (const std::string &call : dims) {
+      llvm::Expected<bool> passed = runner.run(call);
+      if (!passed)
+        report(passed.takeError(), function.getName());
+      (passed && *passed ? summary.numPassed : summary.numFailed) += 1;
+      os.flush();
+    }
+  }
+  if (options.check)
+    os << summary.numPassed << " passed, " << summary.numFailed << " failed\n";
+  return summary;
+}

@@ -1,0 +1,118 @@
+//===- attnfuse-run.cpp - Executes and checks attention variants ----------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/Compiler/Compiler.h"
+#include "attnfuse/Runner/Runner.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+namespace cl = llvm::cl;
+
+namespace {
+cl::OptionCategory category("attnfuse-run options");
+
+cl::opt<std::string> inputFile(cl::Positional, cl::desc("<input.mlir, or - >"),
+                               cl::Required, cl::cat(category));
+cl::opt<std::string> device("device", cl::desc("cpu (default), cuda or cuda:N"),
+                            cl::value_desc("name"), cl::init("cpu"),
+                            cl::cat(category));
+cl::opt<std::string>
+    chip("chip",
+         cl::desc("Machine or chip to compile for; the device's own if absent"),
+         cl::value_desc("name"), cl::cat(category));
+cl::list<std::string>
+    functions("function",
+              cl::desc("Function to run (repeatable); all if absent"),
+              cl::value_desc("name"), cl::cat(category));
+cl::list<std::string>
+    inputs("input",
+           cl::desc("Argument from a file (repeatable); bf16 is u2 there"),
+           cl::value_desc("name=file.npy"), cl::cat(category));
+cl::list<std::string> outputs("output",
+                              cl::desc("Result to a file (repeatable)"),
+                              cl::value_desc("name=file.npy"),
+                              cl::cat(category));
+cl::opt<std::string>
+    seed("random", cl::desc("Make up the arguments that no file is given for"),
+         cl::value_desc("seed"), cl::cat(category));
+cl::list<std::string> dims(
+    "dims",
+    cl::desc("Sizes of dynamic dimensions (repeatable: one call each): B, "
+             "Hq, Hkv, Nq, Nkv, P, nnz; H and N set both; or ARGUMENT.DIM"),
+    cl::value_desc("B=2,N=64,..."), cl::cat(category));
+cl::opt<bool> check("check",
+                    cl::desc("Compare the results with the fp64 reference"),
+                    cl::cat(category));
+cl::opt<bool> timeRuns("time", cl::desc("Measure and print the run time"),
+                       cl::cat(category));
+
+int fail(const Twine &message) {
+  llvm::errs() << "attnfuse-run: error: " << message << "\n";
+  return EXIT_FAILURE;
+}
+
+OwningOpRef<ModuleOp> parseInput(MLIRContext &context,
+                                 std::unique_ptr<llvm::MemoryBuffer> input) {
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  return parseSourceFile<ModuleOp>(sources, &context);
+}
+
+/// What code generation cannot do ends the process; it shall not look like a
+/// crash.
+void exitOnFatalError(void *, const char *reason, bool) {
+  fail(Twine("code generation failed: ") + reason);
+  llvm::sys::Process::Exit(EXIT_FAILURE, /*NoCleanup=*/true);
+}
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(
+      argc, argv, "Executes attention variants and checks their results\n");
+  llvm::install_fatal_error_handler(exitOnFatalError);
+
+  RunOptions options;
+  options.device = device;
+  options.chip = chip;
+  options.functions = functions;
+  options.inputs = inputs;
+  options.outputs = outputs;
+  options.dims = dims;
+  options.check = check;
+  options.time = timeRuns;
+  if (seed.getNumOccurrences() &&
+      StringRef(seed).getAsInteger(0, options.seed.emplace()))
+    return fail("expected --random=SEED with a number, got '" + seed + "'");
+
+  auto input = llvm::MemoryBuffer::getFileOrSTDIN(inputFile);
+  if (std::error_code code = input.getError())
+    return fail("cannot read '" + inputFile + "': " + code.message());
+  DialectRegistry registry;
+  registerCompilerDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  OwningOpRef<ModuleOp> module = parseInput(context, std::move(*input));
+  if (!module)
+    return fail("cannot parse '" + inputFile + "'");
+
+  llvm::Expected<RunSummary> summary =
+      runModule(*module, options, llvm::outs(), llvm::errs());
+  if (!summary)
+    return fail(llvm::toString(summary.takeError()));
+  return summary->numFailed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
