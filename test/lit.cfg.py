@@ -15,8 +15,7 @@ config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.attnfuse_obj_root, "test")
 
 llvm_config.use_default_substitutions()
-# Not every shell that runs a test finds `not` by its substitution.
-llvm_config.with_environment("PATH", [config.llvm_tools_dir], append_path=True)
+llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 llvm_config.add_tool_substitutions(
     ["attnfuse-opt", "attnfuse-compile", "attnfuse-run", "split-file"],
     [os.path.join(config.attnfuse_obj_root, "bin"), config.llvm_tools_dir],
