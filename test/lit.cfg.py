@@ -15,9 +15,10 @@ config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.attnfuse_obj_root, "test")
 
 llvm_config.use_default_substitutions()
+# For not and split-file, which have no substitutions of their own.
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 llvm_config.add_tool_substitutions(
-    ["attnfuse-opt", "attnfuse-compile", "attnfuse-run", "split-file"],
+    ["attnfuse-opt", "attnfuse-compile", "attnfuse-run"],
     [os.path.join(config.attnfuse_obj_root, "bin"), config.llvm_tools_dir],
 )
 config.substitutions.append(("%python", config.python_executable))
