@@ -84,11 +84,14 @@ static BlockLists makeLists(RandomStream random, int64_t numRows,
   lists.rows.resize(numRows);
   int64_t cells = numRows * numKeyBlocks, wanted = numEntries.value_or(0);
   for (std::vector<int32_t> &row : lists.rows) {
+    // A row that is not empty has one block for sure, whatever the others.
     bool isEmpty = random.uniform() < 0.1;
+    int64_t first = numKeyBlocks ? random.between(0, numKeyBlocks - 1) : 0;
     for (int64_t block = 0; block < numKeyBlocks; ++block, --cells) {
       // Selection sampling: of the cells that are left, so many are wanted.
-      bool isListed = numEntries ? random.uniform() * double(cells) < wanted
-                                 : !isEmpty && random.uniform() < 0.4;
+      bool isListed =
+          numEntries ? random.uniform() * double(cells) < wanted
+                     : !isEmpty && (block == first || random.uniform() < 0.4);
       if (!isListed)
         continue;
       row.push_back(block);
