@@ -440,9 +440,9 @@ def describe_failure(error, caught):
 
 def compare(example, name, output, reference):
     """A peer that computes something else is not a peer. Rows that see no key are NaN in
-    some and 0 in others."""
+    some and 0 in others; a bias mask in bf16 rounds large distances, hence the wide bound."""
     error = (output.nan_to_num() - reference.nan_to_num()).abs().max().item()
-    bound = 0.05 * reference.nan_to_num().abs().max().item()
+    bound = 0.1 * reference.nan_to_num().abs().max().item()
     if not error <= bound:
         print(f"{example}: warning: {name} is off by {error:.3g} (bound {bound:.3g})", file=sys.stderr)
 
