@@ -132,9 +132,19 @@ HostCode::compile(ModuleOp module, StringRef function) {
   if (llvm::Error error = (*jit)->addIRModule(
           llvm::orc::ThreadSafeModule(std::move(ir), std::move(context))))
     return error;
+  // The session's own report names the symbols; the error of the lookup does
+  // not.
+  auto reported = std::make_shared<std::string>();
+  (*jit)->getExecutionSession().setErrorReporter([=](llvm::Error error) {
+    *reported += llvm::toString(std::move(error));
+  });
   auto address = (*jit)->lookup(kEntryName);
-  if (!address)
-    return address.takeError();
+  if (!address) {
+    std::string failure = llvm::toString(address.takeError());
+    return llvm::createStringError(
+        "function '" + function +
+        "' does not link: " + (reported->empty() ? failure : *reported));
+  }
 
   std::unique_ptr<HostCode> code(new HostCode);
   code->jit = std::move(*jit);
