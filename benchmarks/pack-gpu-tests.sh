@@ -1,7 +1,7 @@
 #!/bin/sh
-# Packs the GPU tests into one self-contained archive: statically linked tools, the
+# Packs the GPU tests into one self-contained archive: attnfuse-run without LLVM to load, the
 # composition matrix, the examples and a script that runs them all. It is for x86-64
-# machines that have NVIDIA's driver and nothing else.
+# machines that have NVIDIA's driver and nothing else (but glibc 2.36, bookworm's, or later).
 #
 #   benchmarks/pack-gpu-tests.sh [ARCHIVE]      default: build/attnfuse-gpu-tests.tar.gz
 set -eu
@@ -9,12 +9,12 @@ cd "$(dirname "$0")/.."
 archive=${1:-build/attnfuse-gpu-tests.tar.gz}
 
 [ -f build/CMakeCache.txt ] || cmake --preset default
-cmake --build build --target attnfuse-run-portable attnfuse-compile-portable
+cmake --build build --target attnfuse-run-portable
 
 tree=build/attnfuse-gpu-tests
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/examples"
-cp build/portable/attnfuse-run build/portable/attnfuse-compile "$tree/bin"
+cp build/portable/attnfuse-run "$tree/bin"
 cp benchmarks/gpu-tests/run.sh benchmarks/time-examples.sh LICENSE "$tree"
 # More files than processes, so that a file that fails costs few calls.
 /usr/bin/python3 test/Integration/matrix.py "$tree/matrix" --device cuda --files 64
