@@ -1,20 +1,20 @@
 #!/bin/sh
-# Packs the GPU tests into one self-contained archive: statically linked tools, the
+# Packs the GPU tests into one self-contained archive: attnfuse-run without LLVM to load, the
 # composition matrix, the examples and a script that runs them all. It is for x86-64
-# machines that have NVIDIA's driver and nothing else.
+# machines that have NVIDIA's driver and nothing else (but glibc 2.36, bookworm's, or later).
 #
-#   benchmarks/pack-gpu-tests.sh [ARCHIVE]      default: build-portable/attnfuse-gpu-tests.tar.gz
+#   benchmarks/pack-gpu-tests.sh [ARCHIVE]      default: build/attnfuse-gpu-tests.tar.gz
 set -eu
 cd "$(dirname "$0")/.."
-archive=${1:-build-portable/attnfuse-gpu-tests.tar.gz}
+archive=${1:-build/attnfuse-gpu-tests.tar.gz}
 
-[ -f build-portable/CMakeCache.txt ] || cmake --preset portable
-cmake --build --preset portable --target attnfuse-run attnfuse-compile
+[ -f build/CMakeCache.txt ] || cmake --preset default
+cmake --build build --target attnfuse-run-portable
 
-tree=build-portable/attnfuse-gpu-tests
+tree=build/attnfuse-gpu-tests
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/examples"
-cp build-portable/bin/attnfuse-run build-portable/bin/attnfuse-compile "$tree/bin"
+cp build/portable/attnfuse-run "$tree/bin"
 cp benchmarks/gpu-tests/run.sh benchmarks/time-examples.sh LICENSE "$tree"
 # More files than processes, so that a file that fails costs few calls.
 /usr/bin/python3 test/Integration/matrix.py "$tree/matrix" --device cuda --files 64
@@ -26,5 +26,5 @@ for example in examples/*.mlir; do
 done
 # The same tree gives the same archive.
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 \
-  -C build-portable -cf - attnfuse-gpu-tests | gzip -9n >"$archive"
+  -C build -cf - attnfuse-gpu-tests | gzip -9n >"$archive"
 ls -l "$archive"

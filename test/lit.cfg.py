@@ -1,5 +1,6 @@
 """lit configuration of the attnfuse test suite."""
 
+import ctypes
 import os
 import shutil
 
@@ -9,13 +10,15 @@ from lit.llvm import llvm_config
 config.name = "attnfuse"
 config.test_format = lit.formats.ShTest(not llvm_config.use_lit_shell)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["CMakeLists.txt", "lit.cfg.py", "lit.site.cfg.py"]
+config.excludes = ["CMakeLists.txt", "Inputs", "lit.cfg.py", "lit.site.cfg.py"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.attnfuse_obj_root, "test")
 
 llvm_config.use_default_substitutions()
+# For not and split-file, which have no substitutions of their own.
+llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 llvm_config.add_tool_substitutions(
-    ["attnfuse-opt", "attnfuse-compile", "attnfuse-run", "split-file"],
+    ["attnfuse-opt", "attnfuse-compile", "attnfuse-run"],
     [os.path.join(config.attnfuse_obj_root, "bin"), config.llvm_tools_dir],
 )
 config.substitutions.append(("%python", config.python_executable))
@@ -31,3 +34,9 @@ config.ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas"
 if config.ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", config.ptxas))
+
+try:
+    ctypes.CDLL("libcuda.so.1")
+    config.available_features.add("cuda")
+except OSError:
+    pass

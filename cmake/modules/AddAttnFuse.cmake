@@ -4,8 +4,7 @@
 # add_attnfuse_library(NAME sources... [DEPENDS targets...] [LINK_LIBS libs...]
 #                      [MLIR_LIBS libs...])
 # LINK_LIBS names libraries of this project. MLIR_LIBS names upstream ones,
-# which resolve to libMLIR.so, or, with ATTNFUSE_STATIC_TOOLS, to nothing here:
-# the tools then name the archives themselves.
+# which resolve to libMLIR.so.
 function(add_attnfuse_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LINK_LIBS;MLIR_LIBS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
@@ -20,26 +19,11 @@ function(add_attnfuse_library name)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
   target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS})
-  if(ARG_MLIR_LIBS AND NOT ATTNFUSE_STATIC_TOOLS)
+  if(ARG_MLIR_LIBS)
     mlir_target_link_libraries(${name} PUBLIC ${ARG_MLIR_LIBS})
     target_link_libraries(${name} PUBLIC LLVM)
   endif()
   install(TARGETS ${name} EXPORT AttnFuseTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-endfunction()
-
-# attnfuse_link_llvm_archives(TARGET): every archive of MLIR and LLVM, by path,
-# dead sections dropped. The exported targets cannot do this, since their
-# interfaces name libLLVM.so. What is left to load at run time is libc and libm.
-function(attnfuse_link_llvm_archives target)
-  file(GLOB archives "${LLVM_LIBRARY_DIR}/libMLIR*.a" "${LLVM_LIBRARY_DIR}/libLLVM*.a")
-  list(FILTER archives EXCLUDE REGEX "CAPI|Test|Fuzz|gtest|TableGen|TestingSupport|MlirOptMain")
-  find_library(ATTNFUSE_STATIC_Z NAMES libz.a REQUIRED)
-  find_library(ATTNFUSE_STATIC_ZSTD NAMES libzstd.a REQUIRED)
-  target_link_options(${target} PRIVATE
-    -Wl,--gc-sections -Wl,--strip-all -static-libstdc++ -static-libgcc)
-  target_link_libraries(${target} PRIVATE
-    -Wl,--start-group ${archives} -Wl,--end-group
-    ${ATTNFUSE_STATIC_ZSTD} ${ATTNFUSE_STATIC_Z} m dl pthread)
 endfunction()
 
 # add_attnfuse_tool(NAME sources... [LINK_LIBS libs...] [MLIR_LIBS libs...])
@@ -49,14 +33,38 @@ function(add_attnfuse_tool name)
   llvm_update_compile_flags(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
-  if(ATTNFUSE_STATIC_TOOLS)
-    attnfuse_link_llvm_archives(${name})
-  elseif(ARG_MLIR_LIBS)
+  if(ARG_MLIR_LIBS)
     mlir_target_link_libraries(${name} PRIVATE ${ARG_MLIR_LIBS})
     target_link_libraries(${name} PRIVATE LLVM)
   endif()
   set_property(GLOBAL APPEND PROPERTY ATTNFUSE_TOOLS ${name})
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+# add_attnfuse_portable_tool(NAME sources...)
+# The tool of that name once more, for machines without LLVM: the target
+# NAME-portable, in portable/ of the build folder. It is linked against the
+# project's libraries and LLVM's archives by path, dead sections dropped, and loads
+# nothing but libc and libm. The targets cannot be linked instead: their interfaces
+# name the shared libraries.
+function(add_attnfuse_portable_tool name)
+  set(target ${name}-portable)
+  add_executable(${target} EXCLUDE_FROM_ALL ${ARGN})
+  llvm_update_compile_flags(${target})
+  set_target_properties(${target} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/portable OUTPUT_NAME ${name})
+  get_property(libs GLOBAL PROPERTY ATTNFUSE_LIBS)
+  add_dependencies(${target} ${libs})
+  list(TRANSFORM libs REPLACE "(.+)" "$<TARGET_FILE:\\1>")
+  file(GLOB archives "${LLVM_LIBRARY_DIR}/libMLIR*.a" "${LLVM_LIBRARY_DIR}/libLLVM*.a")
+  list(FILTER archives EXCLUDE REGEX "CAPI|Test|Fuzz|gtest|TableGen|TestingSupport|MlirOptMain")
+  find_library(ATTNFUSE_STATIC_Z NAMES libz.a REQUIRED)
+  find_library(ATTNFUSE_STATIC_ZSTD NAMES libzstd.a REQUIRED)
+  target_link_options(${target} PRIVATE
+    -Wl,--gc-sections -Wl,--strip-all -static-libstdc++ -static-libgcc)
+  target_link_libraries(${target} PRIVATE
+    -Wl,--start-group ${libs} ${archives} -Wl,--end-group
+    ${ATTNFUSE_STATIC_ZSTD} ${ATTNFUSE_STATIC_Z} m dl pthread)
 endfunction()
 
 # add_attnfuse_unittest(NAME sources... [LINK_LIBS libs...] [MLIR_LIBS libs...])

@@ -14,18 +14,15 @@ add_library(AttnFuse INTERFACE)
 target_link_libraries(AttnFuse INTERFACE ${libs})
 install(TARGETS AttnFuse EXPORT AttnFuseTargets)
 
-# A static build's libraries name no LLVM to link: they serve its own tools only.
-if(NOT ATTNFUSE_STATIC_TOOLS)
-  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/attnfuse)
-  install(EXPORT AttnFuseTargets NAMESPACE AttnFuse:: DESTINATION ${package_dir})
-  configure_package_config_file(
-    ${PROJECT_SOURCE_DIR}/cmake/modules/AttnFuseConfig.cmake.in
-    ${PROJECT_BINARY_DIR}/cmake/AttnFuseConfig.cmake
-    INSTALL_DESTINATION ${package_dir})
-  write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmake/AttnFuseConfigVersion.cmake
-    COMPATIBILITY SameMinorVersion)
-  install(FILES
-    ${PROJECT_BINARY_DIR}/cmake/AttnFuseConfig.cmake
-    ${PROJECT_BINARY_DIR}/cmake/AttnFuseConfigVersion.cmake
-    DESTINATION ${package_dir})
-endif()
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/attnfuse)
+install(EXPORT AttnFuseTargets NAMESPACE AttnFuse:: DESTINATION ${package_dir})
+configure_package_config_file(
+  ${PROJECT_SOURCE_DIR}/cmake/modules/AttnFuseConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/cmake/AttnFuseConfig.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmake/AttnFuseConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/cmake/AttnFuseConfig.cmake
+  ${PROJECT_BINARY_DIR}/cmake/AttnFuseConfigVersion.cmake
+  DESTINATION ${package_dir})

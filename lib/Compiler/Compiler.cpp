@@ -44,7 +44,11 @@ constexpr StringLiteral kManifestAttrName = "attnfuse.manifest";
 class DiagnosticLog {
 public:
   explicit DiagnosticLog(MLIRContext *context)
-      : handler(context, [this](Diagnostic &diagnostic) { add(diagnostic); }) {}
+      : context(context), printsOps(context->shouldPrintOpOnDiagnostic()),
+        handler(context, [this](Diagnostic &diagnostic) { add(diagnostic); }) {
+    context->printOpOnDiagnostic(false);
+  }
+  ~DiagnosticLog() { context->printOpOnDiagnostic(printsOps); }
 
   /// Remarks, a line each.
   StringRef getRemarks() const { return remarks; }
@@ -67,12 +71,14 @@ private:
 
   static void print(raw_ostream &os, const Diagnostic &diagnostic,
                     StringRef kind) {
-    if (auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
+    if (auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>())
       os << place.getFilename().getValue() << ":" << place.getLine() << ":"
          << place.getColumn() << ": ";
     os << kind << diagnostic << "\n";
   }
 
+  MLIRContext *context;
+  bool printsOps;
   std::string errors;
   std::string remarks;
   ScopedDiagnosticHandler handler;
@@ -174,6 +180,8 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module, EmitLevel emit) {
 
 llvm::Expected<CompiledModule>
 mlir::attnfuse::compileModule(ModuleOp module, const CompileOptions &options) {
+  // A module without attention does not load it.
+  module.getContext()->loadDialect<AttnFuseDialect>();
   OwningOpRef<ModuleOp> copy = module.clone();
   if (!options.target.empty()) {
     llvm::Expected<TargetInfo> target = lookupTarget(options.target);

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/KernelGen/ScheduleChoice.h"
-#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -26,9 +27,13 @@ constexpr int64_t kMaxChosenTileM = 128;
 /// Fewer rows than this leave schedulers of the SM without a warp, so smaller
 /// tiles are taken only where the queries or blocks are no larger.
 constexpr int64_t kMinChosenTileM = 64;
-/// The register estimate is a sum of the fragments; a score chain with many
-/// operands takes some more. Chosen tiles leave this many free.
-constexpr int64_t kRegisterHeadroom = 32;
+/// Registers that preferred tiles leave free, for what the estimate does not
+/// see, and for each tensor that the score chain reads (its addresses).
+constexpr int64_t kRegisterHeadroom = 24;
+constexpr int64_t kRegistersPerScoreOperand = 16;
+/// MMAs and 16-byte copies of a warp in one step, all of which are unrolled.
+/// More of them take long to compile and gain nothing.
+constexpr int64_t kMaxStepInstructions = 160;
 
 // Constants of the cost model, in clocks, for machines of any kind.
 /// Barriers and the copies' latency in each step of the key loop.
@@ -146,14 +151,26 @@ double mlir::attnfuse::estimateTileCost(const ScheduleProblem &problem,
          kBlockOverhead / (blocks * rows * seenKeys);
 }
 
-llvm::Expected<KernelTile>
-mlir::attnfuse::chooseTile(const ScheduleProblem &problem,
-                           const TargetInfo &target) {
-  TargetInfo roomy = target;
-  roomy.maxRegistersPerThread -= kRegisterHeadroom;
+namespace {
+/// Whether the kernel will neither spill nor be slow to compile.
+bool isPreferred(const ScheduleProblem &problem, const KernelTile &tile,
+                 const TargetInfo &target) {
+  int64_t registers =
+      getKernelResources(problem.dims, tile).registersPerThread +
+      problem.numScoreOperands * kRegistersPerScoreOperand;
+  int64_t headDims = problem.dims.qk + problem.dims.v;
+  int64_t products =
+      tile.getRowTilesPerWarp() * (tile.tileN / 8) * (headDims / 16);
+  int64_t copies = tile.tileN * headDims / 8 / tile.getThreads();
+  return registers <= target.maxRegistersPerThread - kRegisterHeadroom &&
+         products + copies <= kMaxStepInstructions;
+}
 
+/// The tiles that fit, or why the last one tried, the smallest, does not.
+llvm::Expected<SmallVector<KernelTile>>
+getFittingTiles(const ScheduleProblem &problem, const TargetInfo &target) {
   SmallVector<KernelTile> fitting;
-  std::string lastReason;
+  std::string reason;
   for (int64_t warps : kWarpChoices)
     for (int64_t rowTiles : kRowTileChoices)
       for (int64_t tileN : kTileNChoices)
@@ -161,15 +178,31 @@ mlir::attnfuse::chooseTile(const ScheduleProblem &problem,
           KernelTile tile{16 * warps * rowTiles, tileN, warps, qInRegisters};
           if (tile.tileM > kMaxChosenTileM)
             continue;
-          if (llvm::Error error = checkTile(problem, tile, roomy))
-            lastReason = llvm::toString(std::move(error));
+          if (llvm::Error error = checkTile(problem, tile, target))
+            reason = llvm::toString(std::move(error));
           else
             fitting.push_back(tile);
         }
-  // The last one tried is the smallest.
   if (fitting.empty())
     return llvm::createStringError("no tile fits on " + target.name + ": " +
-                                   lastReason);
+                                   reason);
+  return fitting;
+}
+} // namespace
+
+llvm::Expected<KernelTile>
+mlir::attnfuse::chooseTile(const ScheduleProblem &problem,
+                           const TargetInfo &target) {
+  llvm::Expected<SmallVector<KernelTile>> fitting =
+      getFittingTiles(problem, target);
+  if (!fitting)
+    return fitting.takeError();
+  SmallVector<KernelTile> tiles =
+      llvm::filter_to_vector(*fitting, [&](const KernelTile &tile) {
+        return isPreferred(problem, tile, target);
+      });
+  if (tiles.empty())
+    tiles = *fitting;
 
   // Rows that hold no query are wasted, so few queries get no more rows than
   // they need.
@@ -178,13 +211,13 @@ mlir::attnfuse::chooseTile(const ScheduleProblem &problem,
     leastRows = mostRows =
         std::max<int64_t>(16, llvm::PowerOf2Ceil(*problem.numQueries));
   int64_t largest = 0;
-  for (const KernelTile &tile : fitting)
+  for (const KernelTile &tile : tiles)
     largest = std::max(largest, tile.tileM);
   leastRows = std::min(leastRows, largest);
 
-  const KernelTile *best = &fitting.back();
+  const KernelTile *best = &tiles.back();
   double bestCost = std::numeric_limits<double>::infinity();
-  for (const KernelTile &tile : fitting) {
+  for (const KernelTile &tile : tiles) {
     if (tile.tileM < leastRows || tile.tileM > mostRows)
       continue;
     double cost = estimateTileCost(problem, tile, target);

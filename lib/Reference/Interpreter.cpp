@@ -181,8 +181,7 @@ private:
           Value lse;
           if (auto softmax = op.getProbs().getDefiningOp<SoftmaxOp>())
             lse = softmax.getLse();
-          addSum(getScores(op.getProbs()), getTensor(op.getValue()),
-                 op.getOutput(), lse);
+          addSum(getScores(op.getProbs()), op.getValue(), op.getOutput(), lse);
           return llvm::Error::success();
         })
         .Case([&](AttentionOp op) { return visitAttention(op); })
@@ -223,7 +222,7 @@ private:
       node = *region;
     }
     node = makeNormalizer(node, op.getNormalizer(), op.getElementType());
-    addSum(node, getTensor(op.getValue()), op.getOutput(), op.getLse());
+    addSum(node, op.getValue(), op.getOutput(), op.getLse());
     return llvm::Error::success();
   }
 
@@ -236,18 +235,21 @@ private:
         }))
       return llvm::Error::success();
     std::vector<int64_t> shape = sizes.getShape(op.getScores());
-    addSumResults(weightedSum(*scores[op.getProbs()], shape, nullptr,
-                              getElementTypeOrSelf(op.getLse()), wantErrors),
-                  Value(), op.getLse());
+    addSumResults(
+        weightedSum(*scores[op.getProbs()], shape, nullptr, {}, wantErrors),
+        Value(), op.getLse());
     return llvm::Error::success();
   }
 
-  void addSum(ScoreNodePtr node, ArrayPtr value, Value output, Value lse) {
+  void addSum(ScoreNodePtr node, Value v, Value output, Value lse) {
+    ArrayPtr value = getTensor(v);
     std::vector<int64_t> shape = sizes.getShape(output);
     shape[3] = value->shape[2];
-    addSumResults(weightedSum(*node, shape, value.get(),
-                              getElementTypeOrSelf(output), wantErrors),
-                  output, lse);
+    addSumResults(
+        weightedSum(*node, shape, value.get(),
+                    {getElementTypeOrSelf(v), getElementTypeOrSelf(output)},
+                    wantErrors),
+        output, lse);
   }
 
   void addSumResults(SumResults sum, Value output, Value lse) {

@@ -21,6 +21,8 @@ double reference::getStandardSlope(int64_t head, int64_t numHeads) {
   return std::exp2(-4.0 * double(2 * (head - power) + 1) / double(power));
 }
 
+static constexpr double kLargestF32 = 0x1.fffffep127;
+
 namespace {
 /// The diagonal's key index minus its query index.
 int64_t getOffset(Alignment align, const Row &row) {
@@ -203,6 +205,9 @@ public:
       if (!row.visible[j])
         continue;
       row.score[j] += at(row, j);
+      // Finite biases never add up to a mask (spec S5).
+      if (std::isfinite(row.score[j]) && row.score[j] < -kLargestF32)
+        row.score[j] = -kLargestF32;
       if (row.wantErrors)
         row.error[j] += kRoundoffF32 * std::abs(row.score[j]);
     }

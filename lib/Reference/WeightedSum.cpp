@@ -30,9 +30,10 @@ namespace {
 /// Output and expected error of one row.
 class RowSum {
 public:
-  RowSum(const Row &row, const Array &value, Type type)
-      : row(row), value(value), roundoff(getUnitRoundoff(type)),
-        underflow(getUnderflow(type)) {}
+  RowSum(const Row &row, const Array &value, const SumTypes &types)
+      : row(row), value(value), weightRoundoff(getUnitRoundoff(types.value)),
+        outputRoundoff(getUnitRoundoff(types.output)),
+        underflow(getUnderflow(types.output)) {}
 
   void compute(double *output, double *error) const {
     int64_t dim = value.shape[3], heads = value.shape[1];
@@ -55,7 +56,7 @@ public:
           output[d] += weight * v[d];
       if (!row.wantErrors)
         continue;
-      double unit = std::pow(weight * (roundoff + accumulation), 2) +
+      double unit = std::pow(weight * (weightRoundoff + accumulation), 2) +
                     std::pow(row.error[j], 2);
       if (unit != 0)
         for (int64_t d = 0; d < dim; ++d)
@@ -64,7 +65,8 @@ public:
     if (!row.wantErrors)
       return;
     // Roundings that all weights of a row share, and that of the output.
-    double relative = 2 * std::pow(roundoff, 2) + std::pow(accumulation, 2) +
+    double relative = std::pow(weightRoundoff, 2) +
+                      std::pow(outputRoundoff, 2) + std::pow(accumulation, 2) +
                       std::pow(row.divisorError, 2);
     for (int64_t d = 0; d < dim; ++d)
       error[d] =
@@ -77,13 +79,13 @@ public:
 private:
   const Row &row;
   const Array &value;
-  double roundoff, underflow;
+  double weightRoundoff, outputRoundoff, underflow;
 };
 } // namespace
 
 SumResults reference::weightedSum(const ScoreNode &weights,
                                   ArrayRef<int64_t> shape, const Array *value,
-                                  Type type, bool wantErrors) {
+                                  const SumTypes &types, bool wantErrors) {
   SumResults results;
   std::vector<int64_t> rows(shape.begin(), shape.end() - 1);
   results.lse = Array::ofFloats(rows);
@@ -104,7 +106,7 @@ SumResults reference::weightedSum(const ScoreNode &weights,
     if (!value)
       return;
     int64_t dim = value->shape[3];
-    RowSum(row, *value, type)
+    RowSum(row, *value, types)
         .compute(results.output.floats.data() + r * dim,
                  wantErrors ? results.outputError.floats.data() + r * dim
                             : nullptr);

@@ -19,11 +19,18 @@ struct SumResults {
   Array outputError, lseError;
 };
 
+/// Element types, for the expected errors.
+struct SumTypes {
+  /// Of v, which the weights may be rounded to.
+  Type value;
+  Type output;
+};
+
 /// Rows of weights times `value` ([B, Hkv, Nkv, Dv], or null for the
-/// log-sum-exp alone). `shape` is that of the weights, `type` that of v and
-/// the output.
+/// log-sum-exp alone). `shape` is that of the weights.
 SumResults weightedSum(const ScoreNode &weights, ArrayRef<int64_t> shape,
-                       const Array *value, Type type, bool wantErrors);
+                       const Array *value, const SumTypes &types,
+                       bool wantErrors);
 
 /// All rows of a node, -inf where masked, and their expected errors.
 std::pair<Array, Array>

@@ -30,8 +30,8 @@ DeviceImage::DeviceImage(ElementType type, std::vector<int64_t> tensorShape)
   if (rank >= 2)
     strides[rank - 2] = columns;
   for (size_t dim = rank; dim-- > 2;)
-    strides[dim - 2] = dim == rank ? (rows + guardRows) * columns
-                                   : strides[dim - 1] * shape[dim - 1];
+    strides[dim - 2] = dim == rank - 1 ? (rows + guardRows) * columns
+                                       : strides[dim - 1] * shape[dim - 1];
 }
 
 std::vector<std::byte> DeviceImage::makePoison() const {

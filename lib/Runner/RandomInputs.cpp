@@ -84,11 +84,14 @@ static BlockLists makeLists(RandomStream random, int64_t numRows,
   lists.rows.resize(numRows);
   int64_t cells = numRows * numKeyBlocks, wanted = numEntries.value_or(0);
   for (std::vector<int32_t> &row : lists.rows) {
+    // A row that is not empty has one block for sure, whatever the others.
     bool isEmpty = random.uniform() < 0.1;
+    int64_t first = numKeyBlocks ? random.between(0, numKeyBlocks - 1) : 0;
     for (int64_t block = 0; block < numKeyBlocks; ++block, --cells) {
       // Selection sampling: of the cells that are left, so many are wanted.
-      bool isListed = numEntries ? random.uniform() * double(cells) < wanted
-                                 : !isEmpty && random.uniform() < 0.4;
+      bool isListed =
+          numEntries ? random.uniform() * double(cells) < wanted
+                     : !isEmpty && (block == first || random.uniform() < 0.4);
       if (!isListed)
         continue;
       row.push_back(block);
@@ -137,9 +140,14 @@ llvm::Error RandomInputs::chooseSizes(DimensionSizes &sizes,
   for (auto [number, entry] : llvm::enumerate(all)) {
     if (entry.derived)
       continue;
-    // Lengths that are no multiple of any tile.
+    // Lengths that are no multiple of any tile, and that fit the tables.
+    int64_t length = 100;
+    for (const RotationUse &use : rotations)
+      if (std::optional<int64_t> rows = sizes.get(classes.getClass(use.cos, 0)))
+        if (!use.positions && classes.getClass(use.input, 2) == number)
+          length = std::clamp<int64_t>(*rows - use.staticOffset, 1, length);
     int64_t size = llvm::StringSwitch<int64_t>(entry.names.front())
-                       .Cases({"Nq", "Nkv", "N"}, 100)
+                       .Cases({"Nq", "Nkv", "N"}, length)
                        .Cases({"B", "H"}, 2)
                        .Default(llvm::is_contained(later, number) ? 0 : 3);
     if (size)

@@ -272,6 +272,7 @@ llvm::Expected<RunSummary> mlir::attnfuse::runModule(ModuleOp module,
   RunSummary summary;
   bool isOnlyCall = functions->size() == 1 && dims.size() == 1;
   auto report = [&](llvm::Error error, StringRef function) {
+    os.flush();
     errors << "attnfuse-run: error: ";
     if (!isOnlyCall)
       errors << function << ": ";

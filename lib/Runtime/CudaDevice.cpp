@@ -136,9 +136,15 @@ Status DeviceBuffer::copyFromHost(const void *source, size_t count,
   if (Status status = checkRange(count, offset); !status.ok() || count == 0)
     return status;
   const CudaDriver &api = device->getDriver();
-  return device->call("copying to the device", [&] {
+  Status status = device->call("copying to the device", [&] {
     return api.memcpyHtoD(address + offset, source, count);
   });
+  if (!status.ok())
+    return status;
+  // From pageable memory the call returns when the data is staged; the transfer
+  // itself is on the default stream, which our streams do not wait for.
+  return device->call("copying to the device",
+                      [&] { return api.streamSynchronize(nullptr); });
 }
 
 Status DeviceBuffer::copyToHost(void *target, size_t count,

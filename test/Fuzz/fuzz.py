@@ -1,10 +1,10 @@
-"""Feeds attnfuse-opt truncated, mutated and random IR.
+"""Feeds attnfuse-opt and attnfuse-compile truncated, mutated and random IR.
 
 Any end by a signal, any text of an assertion and any timeout is a failure, and so
-is IR that verifies but does not survive printing and parsing. The inputs follow
-from the seed alone. Inputs go to the tool in batches, split by its own separator;
-a batch that fails is run again input by input, and what fails alone is shortened
-and reported.
+is IR that verifies but does not survive printing and parsing, or that passes every
+check and then fails in code generation. The inputs follow from the seed alone.
+Inputs go to attnfuse-opt in batches, split by its own separator; a batch that fails
+is run again input by input, and what fails alone is shortened and reported.
 
   fuzz.py --tools build/bin --seconds 20 --seed 1 examples test
   fuzz.py --tools build/bin --seconds 3600 --seed 2 --jobs 8 --keep found examples test
@@ -24,6 +24,8 @@ from mutate import mutate, random_chain
 
 SEPARATOR = "// -----"
 BATCH = 40
+# attnfuse-compile takes one input a time, and longer.
+COMPILE_BATCH = 4
 TIMEOUT = 20
 TARGETS = ["sm_80", "sm_86", "h200", "sm_120"]
 FUSE = ["--canonicalize", "--attnfuse-fuse"]
@@ -38,9 +40,11 @@ PIPELINES = [
     FUSE + ["--attnfuse-select-schedule"],
     FUSE + ["--attnfuse-expand-alibi-slope", "--attnfuse-select-schedule", "--convert-attnfuse-to-gpu"],
 ]
+COMPILE = [["attnfuse-compile", "-", "-o", "-", f"--chip={chip}"] for chip in TARGETS]
 # What upstream's own driver can run too.
 UPSTREAM = {"--verify-roundtrip", "--canonicalize", "--cse"}
-DEATH = re.compile(r"Assertion|LLVM ERROR|PLEASE submit|Stack dump|UNREACHABLE|Sanitizer|runtime error:|roundTrip|round-trip")
+DEATH = re.compile(r"Assertion|LLVM ERROR|PLEASE submit|Stack dump|UNREACHABLE|Sanitizer|runtime error:|roundTrip|round-trip"
+                   "|code generation failed")
 
 
 class Case:
@@ -98,28 +102,32 @@ class Fuzzer:
             derived += [text for text in done.stdout.decode().split(SEPARATOR) if "attnfuse." in text]
         self.corpus += derived
 
-    def new_text(self):
-        if self.rng.random() < 0.25:
+    def new_text(self, share_of_chains):
+        if self.rng.random() < share_of_chains:
             text = random_chain(self.rng)
             return text if self.rng.random() < 0.7 else mutate(self.rng, text, self.corpus)
         return mutate(self.rng, self.rng.choice(self.corpus), self.corpus)
 
     def new_batch(self):
-        pipeline = self.rng.choice(PIPELINES)
+        compiles = self.rng.random() < 0.3
+        pipeline = self.rng.choice(COMPILE if compiles else PIPELINES)
         texts = []
-        for _ in range(BATCH):
-            text = self.new_text().replace(SEPARATOR, "")
-            if "schedule" in " ".join(pipeline) and not text.lstrip().startswith("module"):
+        for _ in range(COMPILE_BATCH if compiles else BATCH):
+            text = self.new_text(0.6 if compiles else 0.25).replace(SEPARATOR, "")
+            if "--attnfuse-select-schedule" in pipeline and not text.lstrip().startswith("module"):
                 text = f'module attributes {{attnfuse.target = #attnfuse.target<"{self.rng.choice(TARGETS)}">}} {{\n{text}\n}}'
             texts.append(text)
         return texts, pipeline
 
     def command(self, pipeline):
+        if pipeline and not pipeline[0].startswith("-"):
+            return [os.path.join(self.options.tools, pipeline[0]), *pipeline[1:]]
         return [self.opt, "--mlir-disable-threading", *pipeline]
 
     def run_batch(self, texts, pipeline):
         """The cases of a batch that fail alone."""
-        if not failure(self.command(pipeline) + ["--split-input-file"], f"\n{SEPARATOR}\n".join(texts)):
+        if pipeline not in COMPILE and not failure(
+                self.command(pipeline) + ["--split-input-file"], f"\n{SEPARATOR}\n".join(texts)):
             return []
         return [Case(text, pipeline, self.is_upstream(text, pipeline))
                 for text in texts if failure(self.command(pipeline), text)]
@@ -127,7 +135,7 @@ class Fuzzer:
     def shorten(self, case):
         """Removes lines and passes while the case still fails."""
         deadline = time.monotonic() + 60
-        for flag in list(case.pipeline):
+        for flag in case.pipeline if case.pipeline not in COMPILE else []:
             fewer = [other for other in case.pipeline if other != flag]
             if failure(self.command(fewer), case.text):
                 case.pipeline = fewer
@@ -153,11 +161,12 @@ class Fuzzer:
     def report(self, number, case):
         self.shorten(case)
         reason = failure(self.command(case.pipeline), case.text)
-        print(f"failure {number}: attnfuse-opt {' '.join(case.pipeline)}\n{case.text}\n{reason}\n", flush=True)
+        command = " ".join(self.command(case.pipeline))
+        print(f"failure {number}: {command}\n{case.text}\n{reason}\n", flush=True)
         if self.options.keep:
             os.makedirs(self.options.keep, exist_ok=True)
             with open(os.path.join(self.options.keep, f"failure-{number}.mlir"), "w", errors="surrogateescape") as file:
-                file.write(f"// attnfuse-opt {' '.join(case.pipeline)}\n{case.text}")
+                file.write(f"// {command}\n{case.text}")
 
     def fuzz(self):
         """The numbers of inputs, of failures, and of those that are upstream's."""
@@ -167,12 +176,13 @@ class Fuzzer:
             running = set()
             while running or time.monotonic() < deadline:
                 while len(running) < self.options.jobs and time.monotonic() < deadline and len(cases) < 20:
-                    running.add(pool.submit(self.run_batch, *self.new_batch()))
+                    texts, pipeline = self.new_batch()
+                    inputs += len(texts)
+                    running.add(pool.submit(self.run_batch, texts, pipeline))
                 if not running:
                     break
                 done, running = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
                 for future in done:
-                    inputs += BATCH
                     upstream += sum(case.upstream for case in future.result())
                     cases += [case for case in future.result() if not case.upstream]
         for number, case in enumerate(cases):

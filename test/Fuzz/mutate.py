@@ -138,25 +138,30 @@ def mutate(rng, text, corpus):
 
 
 def random_chain(rng):
-    """A function of random building blocks, right in syntax and often in types."""
+    """A function of random building blocks, right in syntax and often valid."""
+    def number(*usual):
+        """Mostly a usual number, now and then one from the edges."""
+        return rng.choice(usual) if rng.random() < 0.93 else rng.choice(NUMBERS[:14])
+
     def size(*usual):
-        return str(rng.choice(usual + ("?",) * 2 + (0, 1, 3)))
+        return str(rng.choice(usual + ("?",) * 2 + (1, 3)) if rng.random() < 0.97 else 0)
 
     def shape(*sizes):
-        if rng.random() < 0.05:
+        if rng.random() < 0.02:
             sizes = sizes[:-1] if rng.random() < 0.5 else sizes + ("2",)
         return "x".join(sizes)
 
     element = rng.choice(["f16", "bf16", "f32"])
     batch, heads, nq, nkv = size(2), size(4, 12), size(17, 64), size(17, 64)
-    kv_heads = heads if rng.random() < 0.6 else size(2, 5)
-    dim, value_dim = str(rng.choice([1, 6, 8, 16, 64, 72, 128, 256, 264])), str(rng.choice([8, 64, 80, 256, 1000]))
+    kv_heads = heads if rng.random() < 0.8 else size(2, 5)
+    dim, value_dim = str(number(8, 16, 64, 72, 128, 256)), str(number(8, 64, 80, 256))
     q = f"tensor<{shape(batch, heads, nq, dim)}x{element}>"
     k = f"tensor<{shape(batch, kv_heads, nkv, dim)}x{element}>"
     v = f"tensor<{shape(batch, kv_heads, nkv, value_dim)}x{element}>"
     s = f"tensor<{batch}x{heads}x{nq}x{nkv}xf32>"
     o = f"tensor<{batch}x{heads}x{nq}x{value_dim}x{element}>"
-    table = f"tensor<{size(128)}x{rng.choice([1, 3, 4, 8, int(dim) // 2 or 1])}x{rng.choice([element, 'f32'])}>"
+    half = max(abs(int(dim)) // 2, 1) % 1000
+    table = f"tensor<{rng.choice(['?', 512])}x{rng.choice([4, half, half])}x{rng.choice([element, 'f32'])}>"
     arguments = {"%q": q, "%k": k, "%v": v, "%cos": table, "%sin": table, "%n": "i64"}
     lines = []
 
@@ -170,20 +175,21 @@ def random_chain(rng):
 
     def rope(name, kind):
         new = f"{name}{len(lines)}"
+        length = nq if name.startswith("%q") else nkv
         offset = rng.choice(["", "", " offset(%n)"])
-        if rng.random() < 0.2:
-            offset += " positions(%s : %s)" % argument(rng.choice([f"tensor<{nq}xi32>", f"tensor<{batch}x{nkv}xi64>"]))
-        constant = rng.choice(["", "", " {static_offset = %s : i64}" % rng.choice(NUMBERS[:14])])
+        if not offset and rng.random() < 0.3:
+            offset = " positions(%s : %s)" % argument(rng.choice([f"tensor<{length}xi32>", f"tensor<{batch}x{length}xi64>"]))
+        constant = rng.choice(["", "", " {static_offset = %s : i64}" % number(0, 1, 5, 100)])
         lines.append(f"{new} = attnfuse.rope {name}, %cos, %sin {rng.choice(['half', 'interleaved'])}{offset}{constant}"
                      f" : {kind}, {table}, {table}")
         return new
 
     query, key = "%q", "%k"
-    for _ in range(rng.choice([0, 0, 1, 1, 2])):
+    for _ in range(rng.choice([0, 0, 1, 1, 1, 1, 2])):
         query = rope(query, q)
-    for _ in range(rng.choice([0, 0, 1, 1, 2])):
+    for _ in range(rng.choice([0, 0, 1, 1, 1, 1, 2])):
         key = rope(key, k)
-    scale = rng.choice(["", "", " {scale = %s : f64}" % rng.choice(FLOATS)])
+    scale = rng.choice(["", "", " {scale = %s : f64}" % (rng.choice(FLOATS) if rng.random() < 0.1 else "0.25")])
     lines.append(f"%s = attnfuse.scaled_dot_product {query}, {key}{scale} : {q}, {k} -> {s}")
     current = "%s"
     for step in range(rng.choice([0, 1, 2, 3, 8])):
@@ -194,12 +200,12 @@ def random_chain(rng):
         elif kind == "causal":
             line = f"{current} {align()} : {s}"
         elif kind == "sliding_window":
-            bounds = [f"{side} = {rng.choice(NUMBERS[:14])} : i64" for side in ("left", "right") if rng.random() < 0.7]
+            bounds = [f"{side} = {number(0, 1, 16, 100)} : i64" for side in ("left", "right") if rng.random() < 0.7]
             line = f"{current} {align()} {{{', '.join(bounds)}}} : {s}"
         elif kind == "block_sparse":
-            rows, rows_type = argument(rng.choice(["tensor<?xi32>", "tensor<2xi32>", f"tensor<{batch}x{heads}x?xi32>"]))
+            rows, rows_type = argument(rng.choice(["tensor<?xi32>", "tensor<?xi32>", f"tensor<{batch}x{heads}x?xi32>"]))
             columns, columns_type = argument("tensor<?xi32>")
-            blocks = f"{{query_block = {rng.choice(NUMBERS[:9])} : i64, key_block = {rng.choice([16, 64, 0])} : i64}}"
+            blocks = f"{{query_block = {number(16, 32, 64, 128)} : i64, key_block = {number(16, 64, 80)} : i64}}"
             line = f"{current}, {rows}, {columns} {blocks} : {s}, {rows_type}, {columns_type}"
         elif kind == "alibi":
             slopes = rng.choice(["", " slopes(%s : %s)" % argument(rng.choice([f"tensor<{heads}xf32>", f"tensor<{batch}x{heads}xf32>"]))])

@@ -95,19 +95,20 @@ TEST(InterpreterTest, DefaultScaleIsOneOverRootOfHeadSize) {
 
 TEST(InterpreterTest, RopeHalfWithOffsetRotatesTheFirstFeatures) {
   llvm::StringRef text = R"(
-    func.func @f(%x: tensor<1x1x2x5xf32>, %c: tensor<3x2xf32>,
-                 %s: tensor<3x2xf32>, %o: i64) -> tensor<1x1x2x5xf32> {
-      %r = attnfuse.rope %x, %c, %s half offset(%o) {static_offset = -1 : i64}
-          : tensor<1x1x2x5xf32>, tensor<3x2xf32>, tensor<3x2xf32>
+    func.func @f(%x: tensor<1x1x2x5xf32>, %c: tensor<4x2xf32>,
+                 %s: tensor<4x2xf32>, %o: i64) -> tensor<1x1x2x5xf32> {
+      %r = attnfuse.rope %x, %c, %s half offset(%o) {static_offset = 1 : i64}
+          : tensor<1x1x2x5xf32>, tensor<4x2xf32>, tensor<4x2xf32>
       return %r : tensor<1x1x2x5xf32>
     })";
   HostTensor offset(ElementType::I64, {});
-  offset.setInt(0, 2);
-  // Rows 1 and 2 of the tables. Row 1 turns pair 0 by a quarter and leaves
-  // pair 1; row 2 has cos 0.6, sin 0.8 for pair 0 and negates pair 1.
+  offset.setInt(0, 1);
+  // Rows 2 and 3 of the tables. Row 2 turns pair 0 by a quarter and leaves
+  // pair 1; row 3 has cos 0.5, sin 0.25 for pair 0 and negates
+  // pair 1.
   expectNear(run(text, {f32({1, 1, 2, 5}, {1, 2, 3, 4, 5, 10, 20, 30, 40, 50}),
-                        f32({3, 2}, {9, 9, 0, 1, 0.5, -1}),
-                        f32({3, 2}, {9, 9, 1, 0, 0.25, 0}), offset}),
+                        f32({4, 2}, {9, 9, 7, 7, 0, 1, 0.5, -1}),
+                        f32({4, 2}, {9, 9, 7, 7, 1, 0, 0.25, 0}), offset}),
              {-3, 2, 1, 4, 5, 5 - 7.5, -20, 15 + 2.5, -40, 50});
 }
 
@@ -201,6 +202,17 @@ TEST(InterpreterTest, BiasBroadcastsAndItsInfinitiesMaskForGood) {
       run(text, {f32({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6}),
                  f32({2, 1}, {10, -kInf}), f32({3}, {100, -kInf, kInf})}),
       {111, -kInf, kInf, -kInf, -kInf, -kInf});
+}
+
+TEST(InterpreterTest, FiniteBiasesNeverAddUpToAMask) {
+  double lowest = -3.4028234663852886e38;
+  std::string text = onScores(", %a: tensor<2xf32>", R"(
+      %t = attnfuse.additive_bias %s, %a
+          : tensor<1x1x?x?xf32>, tensor<2xf32>
+      %r = attnfuse.additive_bias %t, %a
+          : tensor<1x1x?x?xf32>, tensor<2xf32>)");
+  expectNear(run(text, {f32({1, 1, 1, 2}, {1, 2}), f32({2}, {lowest, 3})}),
+             {lowest, 8});
 }
 
 const llvm::StringRef kSoftmax = R"(

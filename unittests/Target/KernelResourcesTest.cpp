@@ -33,10 +33,10 @@ TEST(KernelResources, OutputStagingCanBeTheLarger) {
 TEST(KernelResources, RegistersOfTwoRowTiles) {
   KernelTile tile{128, 64, 4, false};
   PaddedHeadDims dims(64, 64);
-  // Output 64, scores 64, probabilities 32, and 40.
-  EXPECT_EQ(getKernelResources(dims, tile).registersPerThread, 200);
+  // Output 64, scores 64, probabilities 32, and 64.
+  EXPECT_EQ(getKernelResources(dims, tile).registersPerThread, 224);
   tile.qInRegisters = true;
-  EXPECT_EQ(getKernelResources(dims, tile).registersPerThread, 232);
+  EXPECT_EQ(getKernelResources(dims, tile).registersPerThread, 256);
   EXPECT_EQ(getKernelResources(dims, tile).threads, 128);
 }
 

@@ -99,13 +99,13 @@ TEST(ScheduleChoice, EachLimitIsNamed) {
             "the schedule needs 131072 bytes of shared memory per block, sm_86 "
             "has 101376; use a smaller tile_m or tile_n");
   EXPECT_EQ(check(problem, {64, 64, 2, false}),
-            "the schedule needs about 392 registers per thread, sm_86 has 255; "
+            "the schedule needs about 416 registers per thread, sm_86 has 255; "
             "use a smaller tile_n or more warps for tile_m");
   EXPECT_EQ(check(ScheduleProblem(16, 16), {1024, 16, 64, false}),
             "the schedule needs 2048 threads per block, sm_86 has 1024; use "
             "fewer warps");
   EXPECT_EQ(check(ScheduleProblem(16, 16), {512, 64, 32, false}),
-            "the schedule needs about 98304 registers per block, sm_86 has "
+            "the schedule needs about 122880 registers per block, sm_86 has "
             "65536; use fewer warps or a smaller tile");
   EXPECT_EQ(check(problem, {2048, 64, 4, false}),
             "expected tile_m and tile_n of at most 1024, got 2048 and 64");

@@ -33,6 +33,8 @@ struct ScheduleProblem {
   /// Block sizes of a block-sparse pattern. A tile lies in one block.
   std::optional<int64_t> queryBlock;
   std::optional<int64_t> keyBlock;
+  /// Tensors that the score chain reads.
+  int64_t numScoreOperands = 0;
 };
 
 /// Success if a kernel with this tile runs on the machine; otherwise an error

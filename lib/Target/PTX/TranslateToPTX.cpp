@@ -110,28 +110,34 @@ bool isSelectable(Operation *op) {
 
 /// Refuses what neither translates nor is selectable.
 llvm::Error checkOps(gpu::GPUModuleOp kernels) {
-  std::string problem;
-  llvm::raw_string_ostream os(problem);
+  Operation *problem = nullptr;
   kernels.walk([&](Operation *op) {
     StringRef dialect = op->getName().getDialectNamespace();
-    if (op == kernels || op->getName().getStringRef() == "gpu.module_end")
+    if (op == kernels ||
+        ((dialect == "llvm" || dialect == "nvvm") && isSelectable(op)))
       return WalkResult::advance();
-    if ((dialect == "llvm" || dialect == "nvvm") && isSelectable(op))
-      return WalkResult::advance();
-    os << op->getLoc() << ": '" << op->getName()
-       << "' in a kernel has no lowering for the GPU; express it by other ops, "
-          "or execute on the CPU";
-    return WalkResult::interrupt();
+    problem = op;
+    // A cast is left where its user is not lowered: the user is the problem.
+    return isa<UnrealizedConversionCastOp>(op) ? WalkResult::advance()
+                                               : WalkResult::interrupt();
   });
-  if (problem.empty())
+  if (!problem)
     return llvm::Error::success();
-  return llvm::createStringError(problem);
+  std::string message;
+  llvm::raw_string_ostream os(message);
+  if (auto place = problem->getLoc()->findInstanceOf<FileLineColLoc>())
+    os << place.getFilename().getValue() << ":" << place.getLine() << ":"
+       << place.getColumn() << ": ";
+  os << "'" << problem->getName()
+     << "' in a kernel has no lowering for the GPU; express it by other ops, "
+        "or execute on the CPU";
+  return llvm::createStringError(message);
 }
 
 /// The kernels of all gpu.modules in one LLVM module.
 llvm::Expected<std::unique_ptr<llvm::Module>>
 translateModules(ModuleOp module, const llvm::TargetMachine &machine,
-                 llvm::LLVMContext &context) {
+                 llvm::LLVMContext &context, const std::string &errors) {
   auto combined = std::make_unique<llvm::Module>("attnfuse", context);
   combined->setTargetTriple(machine.getTargetTriple());
   combined->setDataLayout(machine.createDataLayout());
@@ -148,7 +154,8 @@ translateModules(ModuleOp module, const llvm::TargetMachine &machine,
     part->setDataLayout(machine.createDataLayout());
     if (linker.linkInModule(std::move(part)))
       return llvm::createStringError("cannot combine the kernels of '" +
-                                     kernels.getName() + "' with the others");
+                                     kernels.getName() +
+                                     "' with the others: " + errors);
   }
   return combined;
 }
@@ -210,7 +217,7 @@ mlir::attnfuse::translateToPTX(ModuleOp module, const TargetInfo &target,
   llvm::LLVMContext context;
   context.setDiagnosticHandler(std::make_unique<ErrorCollector>(errors));
   llvm::Expected<std::unique_ptr<llvm::Module>> kernels =
-      translateModules(module, **machine, context);
+      translateModules(module, **machine, context, errors);
   if (!kernels)
     return kernels.takeError();
   llvm::raw_string_ostream errorStream(errors);

@@ -1,4 +1,4 @@
-// RUN: attnfuse-opt %s --canonicalize | FileCheck %s
+// RUN: attnfuse-opt %s --canonicalize --allow-unregistered-dialect | FileCheck %s
 
 !x = tensor<1x2x2x4xf16>
 !t = tensor<3x1xf32>
@@ -100,4 +100,21 @@ func.func @no_scale(%x: !x, %k: !x) -> (tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>
   %3 = attnfuse.scaled_dot_product %q3, %k {scale = 1.0e+308} : !x, !x -> tensor<1x2x2x2xf32>
   %4 = attnfuse.scaled_dot_product %q4, %k : !x, !x -> tensor<1x2x2x2xf32>
   return %0, %1, %2, %3, %4 : tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>
+}
+
+// A module's region is a graph: there may be cycles.
+// CHECK-LABEL: module @cycle
+module @cycle {
+  // CHECK: attnfuse.rope
+  // CHECK: arith.mulf
+  %cos = arith.constant dense<[[1.0], [3.0], [5.0]]> : !t
+  %sin = arith.constant dense<[[2.0], [4.0], [6.0]]> : !t
+  %0 = attnfuse.rope %1, %cos, %sin half : !x, !t, !t
+  %1 = attnfuse.rope %0, %cos, %sin half : !x, !t, !t
+  "test.use"(%1) : (!x) -> ()
+  %minus = arith.constant dense<-1.0> : !x
+  %q0 = arith.mulf %q1, %minus : !x
+  %q1 = arith.mulf %q0, %minus : !x
+  %s = attnfuse.scaled_dot_product %q1, %q1 : !x, !x -> tensor<1x2x2x2xf32>
+  "test.use"(%s) : (tensor<1x2x2x2xf32>) -> ()
 }

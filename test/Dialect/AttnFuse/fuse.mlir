@@ -218,8 +218,8 @@ func.func @bias_ranks(%q: tensor<1x3x8x16xf16>, %b0: tensor<f32>, %b4: tensor<1x
 
 // -----
 
-// S4 and S5: either bias masks, whatever comes between or after, and two
-// finite biases do not. The tensor is passed once.
+// S4 and S5: either bias masks, whatever comes between or after, and finite
+// biases do not. The tensor is passed once.
 // CHECK-LABEL: func @two_biases
 // CHECK-SAME: %[[BIAS:[^:]+]]: tensor<8x8xf32>)
 func.func @two_biases(%q: tensor<1x3x8x16xf16>, %bias: tensor<8x8xf32>) -> tensor<1x3x8x16xf16> {
@@ -232,11 +232,11 @@ func.func @two_biases(%q: tensor<1x3x8x16xf16>, %bias: tensor<8x8xf32>) -> tenso
   // CHECK: %[[Y:.+]] = tensor.extract %[[T]]
   // CHECK: %[[MY:.+]] = arith.cmpf oeq, %[[Y]],
   // CHECK: %[[SY:.+]] = arith.addf %[[SA]], %[[Y]]
-  // CHECK: %[[LOWEST:.+]] = arith.constant -3.40282347E+38 : f32
-  // CHECK: %[[MAX:.+]] = arith.maximumf %[[SY]], %[[LOWEST]]
   // CHECK: %[[M:.+]] = arith.ori %[[MX]], %[[MY]] : i1
-  // CHECK: %[[SB:.+]] = arith.subf %[[MAX]],
-  // CHECK: %[[R:.+]] = arith.select %[[M]], %{{.+}}, %[[SB]]
+  // CHECK: %[[SB:.+]] = arith.subf %[[SY]],
+  // CHECK: %[[LOWEST:.+]] = arith.constant -1.70141183E+38 : f32
+  // CHECK: %[[MAX:.+]] = arith.maximumf %[[SB]], %[[LOWEST]]
+  // CHECK: %[[R:.+]] = arith.select %[[M]], %{{.+}}, %[[MAX]]
   // CHECK-NEXT: attnfuse.yield %[[R]]
   %s = attnfuse.scaled_dot_product %q, %q : tensor<1x3x8x16xf16>, tensor<1x3x8x16xf16> -> tensor<1x3x8x8xf32>
   %0 = attnfuse.additive_bias %s, %bias : tensor<1x3x8x8xf32>, tensor<8x8xf32>
@@ -275,4 +275,26 @@ func.func @everything(%q: tensor<?x12x?x64xf16>, %k: tensor<?x4x?x64xf16>, %v: t
   %p, %lse = attnfuse.softmax %5 : tensor<?x12x?x?xf32>, tensor<?x12x?xf32>
   %o = attnfuse.weighted_sum %p, %v : tensor<?x12x?x?xf32>, tensor<?x4x?x32xf16> -> tensor<?x12x?x32xf16>
   return %o, %lse : tensor<?x12x?x32xf16>, tensor<?x12x?xf32>
+}
+
+// -----
+
+// A constant that is the same everywhere is a constant of the region.
+// CHECK-LABEL: func @splats
+func.func @splats(%q: tensor<1x3x8x16xf16>) -> tensor<1x3x8x16xf16> {
+  // CHECK: attnfuse.attention
+  // CHECK-NOT: operands
+  // CHECK: ^bb0(%[[S:.+]]: f32, {{.*}}: index):
+  // CHECK: %[[B:.+]] = arith.constant 1.500000e+00 : f32
+  // CHECK: arith.addf %[[S]], %[[B]]
+  // CHECK: %[[M:.+]] = arith.constant 2.500000e-01 : f32
+  // CHECK: arith.mulf %[[M]],
+  %bias = arith.constant dense<1.5> : tensor<8x8xf16>
+  %slopes = arith.constant dense<0.25> : tensor<3xf32>
+  %s = attnfuse.scaled_dot_product %q, %q : tensor<1x3x8x16xf16>, tensor<1x3x8x16xf16> -> tensor<1x3x8x8xf32>
+  %0 = attnfuse.additive_bias %s, %bias : tensor<1x3x8x8xf32>, tensor<8x8xf16>
+  %1 = attnfuse.alibi %0 top_left slopes(%slopes : tensor<3xf32>) : tensor<1x3x8x8xf32>
+  %p = attnfuse.softmax %1 : tensor<1x3x8x8xf32>
+  %o = attnfuse.weighted_sum %p, %q : tensor<1x3x8x8xf32>, tensor<1x3x8x16xf16> -> tensor<1x3x8x16xf16>
+  return %o : tensor<1x3x8x16xf16>
 }

@@ -52,7 +52,7 @@ func.func @rope_c2_no_rows(%x: tensor<1x2x?x16xf16>, %t: tensor<0x4xf32>) {
 // -----
 
 func.func @rope_c3(%x: tensor<1x2x8x16xf16>, %t: tensor<8x9xf32>) {
-  // expected-error @below {{expected tables for at most 16 features, got 'cos' for 18}}
+  // expected-error @below {{expected 'cos' to have at most 8 columns, one for two of 16 features, got 9}}
   %r = attnfuse.rope %x, %t, %t half : tensor<1x2x8x16xf16>, tensor<8x9xf32>, tensor<8x9xf32>
   return
 }
@@ -320,5 +320,14 @@ func.func @weighted_sum_c3(%p: tensor<1x2x8x8xf32>, %v: tensor<1x2x8x16xf16>) {
   %f = attnfuse.weighted_sum %p, %v : tensor<1x2x8x8xf32>, tensor<1x2x8x16xf16> -> tensor<1x2x8x16xf32>
   // expected-error @below {{expected an output of 'f16' (as 'value') or f32, got 'bf16'}}
   %o = attnfuse.weighted_sum %p, %v : tensor<1x2x8x8xf32>, tensor<1x2x8x16xf16> -> tensor<1x2x8x16xbf16>
+  return
+}
+
+// -----
+
+// Sizes near the limit of 64 bits do not wrap around.
+func.func @rope_c3_huge(%x: tensor<1x2x8x16xf16>, %t: tensor<?x4611686018427387904xf32>) {
+  // expected-error @below {{expected 'cos' to have at most 8 columns, one for two of 16 features, got 4611686018427387904}}
+  %r = attnfuse.rope %x, %t, %t half : tensor<1x2x8x16xf16>, tensor<?x4611686018427387904xf32>, tensor<?x4611686018427387904xf32>
   return
 }

@@ -30,3 +30,96 @@ func.func @fused(%q: tensor<2x16x?x64xf16>, %k: tensor<2x16x?x64xf16>, %v: tenso
          tensor<?xi32>, tensor<?xi32>, tensor<?x?xf32>) -> (tensor<2x16x?x64xf16>, tensor<2x16x?xf32>)
   return %o, %lse : tensor<2x16x?x64xf16>, tensor<2x16x?xf32>
 }
+
+!x = tensor<?x4x?x32xf16>
+!s = tensor<?x4x?x?xf32>
+
+// CHECK-LABEL: func @rope
+func.func @rope(%x: !x, %cos: tensor<64x8xf16>, %sin: tensor<64x8xf16>, %n: i64, %p1: tensor<?xi32>, %p2: tensor<?x?xi64>) {
+  // CHECK-NEXT: attnfuse.rope %arg0, %arg1, %arg2 half : tensor<?x4x?x32xf16>, tensor<64x8xf16>, tensor<64x8xf16>
+  %0 = attnfuse.rope %x, %cos, %sin half : !x, tensor<64x8xf16>, tensor<64x8xf16>
+  // CHECK-NEXT: attnfuse.rope %arg0, %arg1, %arg2 interleaved offset(%arg3) {static_offset = 2 : i64} :
+  %1 = attnfuse.rope %x, %cos, %sin interleaved offset(%n) {static_offset = 2} : !x, tensor<64x8xf16>, tensor<64x8xf16>
+  // CHECK-NEXT: attnfuse.rope %arg0, %arg1, %arg2 half positions(%arg4 : tensor<?xi32>) :
+  %2 = attnfuse.rope %x, %cos, %sin half positions(%p1 : tensor<?xi32>) : !x, tensor<64x8xf16>, tensor<64x8xf16>
+  // CHECK-NEXT: attnfuse.rope %arg0, %arg1, %arg2 half positions(%arg5 : tensor<?x?xi64>) :
+  %3 = attnfuse.rope %x, %cos, %sin half positions(%p2 : tensor<?x?xi64>) : !x, tensor<64x8xf16>, tensor<64x8xf16>
+  // CHECK-NEXT: return
+  return
+}
+
+// CHECK-LABEL: func @product
+func.func @product(%q: !x, %k: tensor<?x2x?x32xf16>, %v: tensor<?x2x?x48xf16>) {
+  // CHECK-NEXT: %[[S:.+]] = attnfuse.scaled_dot_product %arg0, %arg1 : tensor<?x4x?x32xf16>, tensor<?x2x?x32xf16> -> tensor<?x4x?x?xf32>
+  %s = attnfuse.scaled_dot_product %q, %k : !x, tensor<?x2x?x32xf16> -> !s
+  // CHECK-NEXT: attnfuse.scaled_dot_product %arg0, %arg1 {scale = 5.000000e-01 : f64} :
+  %t = attnfuse.scaled_dot_product %q, %k {scale = 0.5} : !x, tensor<?x2x?x32xf16> -> !s
+  // CHECK-NEXT: attnfuse.weighted_sum %[[S]], %arg2 : tensor<?x4x?x?xf32>, tensor<?x2x?x48xf16> -> tensor<?x4x?x48xf16>
+  %o = attnfuse.weighted_sum %s, %v : !s, tensor<?x2x?x48xf16> -> tensor<?x4x?x48xf16>
+  // CHECK-NEXT: attnfuse.weighted_sum {{.*}} -> tensor<?x4x?x48xf32>
+  %f = attnfuse.weighted_sum %s, %v : !s, tensor<?x2x?x48xf16> -> tensor<?x4x?x48xf32>
+  return
+}
+
+// CHECK-LABEL: func @masks
+func.func @masks(%s: !s, %r1: tensor<?xi32>, %r3: tensor<1x4x?xi32>, %c: tensor<?xi32>) {
+  // CHECK-NEXT: attnfuse.full %arg0 : tensor<?x4x?x?xf32>
+  %0 = attnfuse.full %s : !s
+  // CHECK-NEXT: attnfuse.causal %arg0 top_left : tensor<?x4x?x?xf32>
+  %1 = attnfuse.causal %s top_left : !s
+  // CHECK-NEXT: attnfuse.sliding_window %arg0 bottom_right {left = 0 : i64, right = 2147483647 : i64} :
+  %2 = attnfuse.sliding_window %s bottom_right {left = 0, right = 2147483647} : !s
+  // CHECK-NEXT: attnfuse.sliding_window %arg0 top_left {left = 3 : i64} :
+  %3 = attnfuse.sliding_window %s top_left {left = 3} : !s
+  // CHECK-NEXT: attnfuse.sliding_window %arg0 top_left :
+  %4 = attnfuse.sliding_window %s top_left : !s
+  // CHECK-NEXT: attnfuse.block_sparse %arg0, %arg1, %arg3 {key_block = 32 : i64, query_block = 64 : i64} : tensor<?x4x?x?xf32>, tensor<?xi32>, tensor<?xi32>
+  %5 = attnfuse.block_sparse %s, %r1, %c {query_block = 64, key_block = 32} : !s, tensor<?xi32>, tensor<?xi32>
+  // CHECK-NEXT: attnfuse.block_sparse %arg0, %arg2, %arg3 {key_block = 32 : i64, query_block = 64 : i64} : tensor<?x4x?x?xf32>, tensor<1x4x?xi32>, tensor<?xi32>
+  %6 = attnfuse.block_sparse %s, %r3, %c {query_block = 64, key_block = 32} : !s, tensor<1x4x?xi32>, tensor<?xi32>
+  return
+}
+
+// CHECK-LABEL: func @modifiers
+func.func @modifiers(%s: !s, %m: tensor<4xf32>, %mb: tensor<?x4xf32>, %b0: tensor<f16>, %b4: tensor<?x1x?x?xbf16>) {
+  // CHECK-NEXT: attnfuse.alibi %arg0 top_left : tensor<?x4x?x?xf32>
+  %0 = attnfuse.alibi %s top_left : !s
+  // CHECK-NEXT: attnfuse.alibi %arg0 bottom_right slopes(%arg1 : tensor<4xf32>) : tensor<?x4x?x?xf32>
+  %1 = attnfuse.alibi %s bottom_right slopes(%m : tensor<4xf32>) : !s
+  // CHECK-NEXT: attnfuse.alibi %arg0 bottom_right slopes(%arg2 : tensor<?x4xf32>) : tensor<?x4x?x?xf32>
+  %2 = attnfuse.alibi %s bottom_right slopes(%mb : tensor<?x4xf32>) : !s
+  // CHECK-NEXT: attnfuse.additive_bias %arg0, %arg3 : tensor<?x4x?x?xf32>, tensor<f16>
+  %3 = attnfuse.additive_bias %s, %b0 : !s, tensor<f16>
+  // CHECK-NEXT: attnfuse.additive_bias %arg0, %arg4 : tensor<?x4x?x?xf32>, tensor<?x1x?x?xbf16>
+  %4 = attnfuse.additive_bias %s, %b4 : !s, tensor<?x1x?x?xbf16>
+  return
+}
+
+// CHECK-LABEL: func @normalizers
+func.func @normalizers(%s: !s, %h: index, %n: index) {
+  // CHECK-NEXT: attnfuse.softmax %arg0 : tensor<?x4x?x?xf32>
+  %0 = attnfuse.softmax %s : !s
+  // CHECK-NEXT: %{{.+}}, %{{.+}} = attnfuse.softmax %arg0 : tensor<?x4x?x?xf32>, tensor<?x4x?xf32>
+  %1, %lse = attnfuse.softmax %s : !s, tensor<?x4x?xf32>
+  // CHECK-NEXT: attnfuse.relu_attention %arg0 sum : tensor<?x4x?x?xf32>
+  %2 = attnfuse.relu_attention %s sum : !s
+  // CHECK-NEXT: attnfuse.relu_attention %arg0 length : tensor<?x4x?x?xf32>
+  %3 = attnfuse.relu_attention %s length : !s
+  // CHECK-NEXT: attnfuse.relu_attention %arg0 none : tensor<?x4x?x?xf32>
+  %4 = attnfuse.relu_attention %s none : !s
+  // CHECK-NEXT: attnfuse.alibi_slope %arg1, %arg2
+  %5 = attnfuse.alibi_slope %h, %n
+  return
+}
+
+// CHECK-LABEL: func @attention
+func.func @attention(%q: !x, %t: tensor<64x8xf16>, %p: tensor<?xi32>) {
+  // CHECK-NEXT: attnfuse.attention q(%arg0) k(%arg0) v(%arg0) relu_length {scale = 1.000000e+00 : f64} : (tensor<?x4x?x32xf16>, tensor<?x4x?x32xf16>, tensor<?x4x?x32xf16>) -> tensor<?x4x?x32xf16>
+  %0 = attnfuse.attention q(%q) k(%q) v(%q) relu_length {scale = 1.0} : (!x, !x, !x) -> !x
+  // CHECK-NEXT: attnfuse.attention {{.*}} rotate_k <interleaved, offset = 5>(%arg1, %arg1, positions %arg2) relu_none {note = "kept", scale = 1.000000e+00 : f64}
+  %1 = attnfuse.attention q(%q) k(%q) v(%q) rotate_k <interleaved, offset = 5>(%t, %t, positions %p) relu_none {scale = 1.0, note = "kept"}
+      : (!x, !x, !x, tensor<64x8xf16>, tensor<64x8xf16>, tensor<?xi32>) -> !x
+  // CHECK-NEXT: attnfuse.attention {{.*}} bands [#attnfuse.band<top_left>, #attnfuse.band<bottom_right, left = 0>] relu_sum
+  %2 = attnfuse.attention q(%q) k(%q) v(%q) bands [#attnfuse.band<top_left>, #attnfuse.band<bottom_right, left = 0>] relu_sum {scale = 1.0} : (!x, !x, !x) -> !x
+  return
+}

@@ -25,8 +25,8 @@ struct KnownRotation {
     DenseFPElementsAttr cos = getFloatConstant(op.getCos());
     DenseFPElementsAttr sin = getFloatConstant(op.getSin());
     if (op.getOffset() || op.getPositions() || ShapedType::isDynamic(length) ||
-        !cos || !sin || !cos.getElementType().isF32() || cos.isSplat() ||
-        sin.isSplat())
+        length == 0 || !cos || !sin || !cos.getElementType().isF32() ||
+        cos.isSplat() || sin.isSplat())
       return std::nullopt;
     int64_t width = cos.getType().getShape()[1];
     auto slice = [&](DenseFPElementsAttr table) {
@@ -56,7 +56,9 @@ struct MergeRopes : OpRewritePattern<RopeOp> {
   LogicalResult matchAndRewrite(RopeOp op,
                                 PatternRewriter &rewriter) const override {
     auto inner = op.getInput().getDefiningOp<RopeOp>();
-    if (!inner || inner == op || inner.getPairing() != op.getPairing())
+    // In a graph region, a cycle of rotations could be merged for ever.
+    if (!inner || inner.getInput() == inner.getResult() ||
+        !isInOrder(inner, op) || inner.getPairing() != op.getPairing())
       return failure();
     RankedTensorType type = op.getCos().getType();
     int64_t width = type.getShape()[1];
@@ -64,7 +66,7 @@ struct MergeRopes : OpRewritePattern<RopeOp> {
       return failure();
     std::optional<KnownRotation> a = KnownRotation::get(inner);
     std::optional<KnownRotation> b = KnownRotation::get(op);
-    if (!a || !b || a->cos.empty())
+    if (!a || !b)
       return failure();
 
     SmallVector<float> cos, sin;
@@ -95,7 +97,12 @@ std::optional<std::pair<double, Value>> matchPowerOfTwoFactor(Value value) {
   for (auto [factor, other] : {std::pair(product.getRhs(), product.getLhs()),
                                std::pair(product.getLhs(), product.getRhs())}) {
     DenseFPElementsAttr constant = getFloatConstant(factor);
-    if (!constant || !constant.isSplat() || other == value)
+    if (!constant || !constant.isSplat())
+      continue;
+    // The next factor comes before this one, so that the pattern ends even on
+    // a cycle in a graph region.
+    auto next = other.getDefiningOp<arith::MulFOp>();
+    if (next && !isInOrder(next, product))
       continue;
     APFloat splat = constant.getSplatValue<APFloat>();
     // getExactLog2Abs is INT_MIN for what is not a power of two.

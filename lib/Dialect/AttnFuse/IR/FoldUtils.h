@@ -20,15 +20,18 @@ inline bool isMask(Operation *op) {
   return isa_and_nonnull<FullOp, CausalOp, SlidingWindowOp, BlockSparseOp>(op);
 }
 
-/// The score op before `op` in its chain, or null. It is before `op` in one
-/// block, so that a walk up ends even in a graph region with a cycle.
+/// True if `first` is before `second` in one block. Walks up def-use chains ask
+/// for it, since it ends them even on a cycle, which a graph region allows.
+inline bool isInOrder(Operation *first, Operation *second) {
+  return first->getBlock() == second->getBlock() &&
+         first->isBeforeInBlock(second);
+}
+
+/// The score op before `op` in its chain and block, or null.
 inline Operation *getEarlierScoreOp(Operation *op) {
   Operation *up = op->getOperand(0).getDefiningOp();
   bool isScoreOp = isMask(up) || isa_and_nonnull<AlibiOp, AdditiveBiasOp>(up);
-  return isScoreOp && up->getBlock() == op->getBlock() &&
-                 up->isBeforeInBlock(op)
-             ? up
-             : nullptr;
+  return isScoreOp && isInOrder(up, op) ? up : nullptr;
 }
 
 /// The fold of `op` to its first operand; none if that is its own result,

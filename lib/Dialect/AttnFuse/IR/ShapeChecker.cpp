@@ -90,10 +90,12 @@ LogicalResult mlir::attnfuse::verifyRotation(ShapeChecker &shapes,
            << cosName << "' to have at least 1 row, got 0";
 
   // rope_c3: R <= D.
-  int64_t width = 2 * shapes.get(pairs), headDim = shapes.get(parts.headDim);
-  if (width > headDim)
-    return op->emitOpError("expected tables for at most ")
-           << headDim << " features, got '" << cosName << "' for " << width;
+  int64_t numPairs = shapes.get(pairs), headDim = shapes.get(parts.headDim);
+  if (numPairs > headDim / 2)
+    return op->emitOpError("expected '")
+           << cosName << "' to have at most " << headDim / 2
+           << " columns, one for two of " << headDim << " features, got "
+           << numPairs;
 
   // rope_c4: 0 <= static_offset < 2^31.
   if (parts.staticOffset < 0 || parts.staticOffset >= kMaxExtent)
@@ -118,11 +120,12 @@ LogicalResult mlir::attnfuse::verifyRotation(ShapeChecker &shapes,
   // rope_c7: the table reaches the last position, where that is known.
   int64_t p = shapes.get(rows), n = shapes.get(parts.lengthDim);
   if (parts.offset || ShapedType::isDynamic(p) || ShapedType::isDynamic(n) ||
-      n == 0 || n + parts.staticOffset <= p)
+      n == 0 || n <= p - parts.staticOffset)
     return success();
   InFlightDiagnostic diag = op->emitOpError("expected '")
                             << cosName << "' to have at least "
-                            << n + parts.staticOffset << " rows, got " << p;
+                            << uint64_t(n) + parts.staticOffset << " rows, got "
+                            << p;
   diag.attachNote(parts.cos.getLoc())
       << "'" << cosName << "' has type " << parts.cos.getType();
   return diag;

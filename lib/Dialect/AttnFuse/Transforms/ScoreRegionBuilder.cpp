@@ -9,9 +9,14 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
+
+/// Lower scores are taken as this (spec S5). A softmax in base 2 can multiply
+/// it by log2(e) without overflow, which the lowest f32 would not survive.
+static constexpr double kLowestScore = -0x1p127;
 
 ScoreRegionBuilder::ScoreRegionBuilder(MLIRContext *context, Location loc)
     : body(std::make_unique<Block>()), builder(context), loc(loc) {
@@ -35,20 +40,31 @@ Value ScoreRegionBuilder::createF32Constant(double value) {
                                    builder.getF32FloatAttr(value));
 }
 
+Value ScoreRegionBuilder::createSplat(Value tensor) {
+  DenseFPElementsAttr constant;
+  if (!tensor || !matchPattern(tensor, m_Constant(&constant)) ||
+      !constant.isSplat())
+    return {};
+  return createF32Constant(constant.getSplatValue<APFloat>().convertToDouble());
+}
+
+Value ScoreRegionBuilder::readSlope(AlibiOp op) {
+  if (!op.getSlopes())
+    return AlibiSlopeOp::create(builder, loc, builder.getF32Type(),
+                                getArgument(AttentionOp::H),
+                                getArgument(AttentionOp::Hq));
+  if (Value splat = createSplat(op.getSlopes()))
+    return splat;
+  SmallVector<Value> indices{getArgument(AttentionOp::H)};
+  if (op.getSlopes().getType().getRank() == 2)
+    indices.insert(indices.begin(), getArgument(AttentionOp::B));
+  return tensor::ExtractOp::create(builder, loc, getArgumentFor(op.getSlopes()),
+                                   indices);
+}
+
 void ScoreRegionBuilder::add(AlibiOp op) {
   loc = op.getLoc();
-  Value slope;
-  if (Value slopes = op.getSlopes()) {
-    SmallVector<Value> indices{getArgument(AttentionOp::H)};
-    if (op.getSlopes().getType().getRank() == 2)
-      indices.insert(indices.begin(), getArgument(AttentionOp::B));
-    slope = tensor::ExtractOp::create(builder, loc, getArgumentFor(slopes),
-                                      indices);
-  } else {
-    slope = AlibiSlopeOp::create(builder, loc, builder.getF32Type(),
-                                 getArgument(AttentionOp::H),
-                                 getArgument(AttentionOp::Hq));
-  }
+  Value slope = readSlope(op);
   Value diagonal = getArgument(AttentionOp::I);
   if (op.getAlign() == Alignment::BottomRight) {
     Value offset =
@@ -67,12 +83,13 @@ void ScoreRegionBuilder::add(AlibiOp op) {
   score = arith::SubFOp::create(builder, loc, score, penalty);
 }
 
-void ScoreRegionBuilder::add(AdditiveBiasOp op) {
-  loc = op.getLoc();
+Value ScoreRegionBuilder::readBias(AdditiveBiasOp op) {
+  if (Value splat = createSplat(op.getBias()))
+    return splat;
   Value tensor = getArgumentFor(op.getBias());
   RankedTensorType type = op.getBias().getType();
   // A bias of rank r covers the last r of these. A static size of 1 is
-  // broadcast; a dynamic size never is (spec additive_bias_c1).
+  // broadcast; a dynamic size never is (spec S13).
   constexpr unsigned dims[] = {AttentionOp::B, AttentionOp::H, AttentionOp::I,
                                AttentionOp::J};
   SmallVector<Value> indices;
@@ -90,25 +107,27 @@ void ScoreRegionBuilder::add(AdditiveBiasOp op) {
   Value bias = tensor::ExtractOp::create(builder, loc, tensor, indices);
   if (!type.getElementType().isF32())
     bias = arith::ExtFOp::create(builder, loc, builder.getF32Type(), bias);
+  return bias;
+}
 
+void ScoreRegionBuilder::add(AdditiveBiasOp op) {
+  loc = op.getLoc();
+  Value bias = readBias(op);
   Value minusInf = createF32Constant(-std::numeric_limits<float>::infinity());
   Value isMask = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
                                        bias, minusInf);
   score = arith::AddFOp::create(builder, loc, score, bias);
-  if (!masked) {
-    masked = isMask;
-    return;
-  }
-  // Two finite biases must not add up to a mask (spec S5).
-  score = arith::MaximumFOp::create(
-      builder, loc, score,
-      createF32Constant(std::numeric_limits<float>::lowest()));
-  masked = arith::OrIOp::create(builder, loc, masked, isMask);
+  masked = masked ? arith::OrIOp::create(builder, loc, masked, isMask) : isMask;
+  // Sums of f16 values stay far from the limits of f32.
+  mayOverflow |= !op.getBias().getType().getElementType().isF16();
 }
 
 void ScoreRegionBuilder::finish(Region &region) {
   if (body->empty())
     return;
+  if (mayOverflow)
+    score = arith::MaximumFOp::create(builder, loc, score,
+                                      createF32Constant(kLowestScore));
   if (masked) {
     Value minusInf = createF32Constant(-std::numeric_limits<float>::infinity());
     score = arith::SelectOp::create(builder, loc, masked, minusInf, score);

@@ -17,8 +17,9 @@ namespace mlir::attnfuse {
 /// Builds the region of attnfuse.attention from score modifiers on tensors,
 /// which are given in their order of evaluation.
 ///
-/// A bias of -inf masks its key whatever the other modifiers do (spec S4), so
-/// these entries are remembered and applied once, after the last modifier.
+/// A bias of -inf masks its key whatever the other modifiers do (spec S4), and
+/// finite biases never do, however low (S5). Both are seen to once, after the
+/// last modifier.
 class ScoreRegionBuilder {
 public:
   ScoreRegionBuilder(MLIRContext *context, Location loc);
@@ -38,6 +39,12 @@ private:
   Value getArgumentFor(Value tensor);
   Value getArgument(unsigned arg) { return body->getArgument(arg); }
   Value createF32Constant(double value);
+  /// The element of `tensor`, if it is a constant splat; else null.
+  Value createSplat(Value tensor);
+  /// The slope of the region's head.
+  Value readSlope(AlibiOp op);
+  /// The bias of the region's element, in f32.
+  Value readBias(AdditiveBiasOp op);
 
   std::unique_ptr<Block> body;
   OpBuilder builder;
@@ -46,6 +53,8 @@ private:
   Value score;
   /// i1: a bias of -inf has masked this key. Null before the first bias.
   Value masked;
+  /// A finite bias may be so low that a sum or the softmax overflows.
+  bool mayOverflow = false;
 };
 
 } // namespace mlir::attnfuse

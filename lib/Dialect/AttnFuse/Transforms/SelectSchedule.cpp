@@ -59,6 +59,7 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
   ScheduleProblem problem(op.getHeadDim(), op.getValueHeadDim());
   problem.numQueries = getStaticSize(op.getQuery().getType(), 2);
   problem.numKeys = getStaticSize(op.getKey().getType(), 2);
+  problem.numScoreOperands = op.getScoreOperands().size();
   for (BandAttr band : op.getBands().getAsRange<BandAttr>())
     if (band.getLeft() && band.getRight()) {
       // Beyond this the window covers every length.

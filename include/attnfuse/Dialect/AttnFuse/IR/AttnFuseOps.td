@@ -72,7 +72,7 @@ def AttnFuse_RopeOp : AttnFuse_Op<"rope", [
     AttnFuse_PairingAttr:$pairing, DefaultValuedAttr<I64Attr, "0">:$static_offset);
   let results = (outs AttnFuse_Activation:$result);
   let assemblyFormat = [{
-    $input `,` $cos `,` $sin $pairing (`offset` `(` $offset^ `)`)?
+    $input `,` $cos `,` $sin `` $pairing (`offset` `(` $offset^ `)`)?
     (`positions` `(` $positions^ `:` type($positions) `)`)? attr-dict
     `:` type($input) `,` type($cos) `,` type($sin)
   }];
@@ -143,7 +143,7 @@ def AttnFuse_CausalOp : AttnFuse_ScoreOp<"causal"> {
     ```
   }];
   let arguments = (ins AttnFuse_Scores:$scores, AttnFuse_AlignmentAttr:$align);
-  let assemblyFormat = "$scores $align attr-dict `:` type($scores)";
+  let assemblyFormat = "$scores `` $align attr-dict `:` type($scores)";
   let hasCanonicalizer = 1;
 }
 
@@ -161,7 +161,7 @@ def AttnFuse_SlidingWindowOp : AttnFuse_ScoreOp<"sliding_window"> {
   }];
   let arguments = (ins AttnFuse_Scores:$scores, AttnFuse_AlignmentAttr:$align,
                        OptionalAttr<I64Attr>:$left, OptionalAttr<I64Attr>:$right);
-  let assemblyFormat = "$scores $align attr-dict `:` type($scores)";
+  let assemblyFormat = "$scores `` $align attr-dict `:` type($scores)";
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
 }
@@ -211,7 +211,7 @@ def AttnFuse_AlibiOp : AttnFuse_ScoreOp<"alibi"> {
   let arguments = (ins AttnFuse_Scores:$scores, AttnFuse_AlignmentAttr:$align,
                        Optional<AttnFuse_Slopes>:$slopes);
   let assemblyFormat = [{
-    $scores $align (`slopes` `(` $slopes^ `:` type($slopes) `)`)? attr-dict
+    $scores `` $align (`slopes` `(` $slopes^ `:` type($slopes) `)`)? attr-dict
     `:` type($scores)
   }];
   let hasVerifier = 1;
@@ -276,7 +276,7 @@ def AttnFuse_ReluAttentionOp : AttnFuse_Op<"relu_attention", [
   }];
   let arguments = (ins AttnFuse_Scores:$scores, AttnFuse_ReluNormAttr:$norm);
   let results = (outs AttnFuse_Scores:$probs);
-  let assemblyFormat = "$scores $norm attr-dict `:` type($scores)";
+  let assemblyFormat = "$scores `` $norm attr-dict `:` type($scores)";
 }
 
 def AttnFuse_WeightedSumOp : AttnFuse_Op<"weighted_sum"> {
