@@ -1,7 +1,8 @@
 #!/bin/sh
 # Packs the GPU tests into one self-contained archive: attnfuse-run without LLVM to load, the
-# composition matrix, the examples and a script that runs them all. It is for x86-64
-# machines that have NVIDIA's driver and nothing else (but glibc 2.36, bookworm's, or later).
+# composition matrix, the examples, the traps and a script that runs them all. It is for x86-64
+# machines that have NVIDIA's driver and nothing else (but glibc 2.36, bookworm's, or later); the
+# traps need Python with NumPy and are left out without it.
 #
 #   benchmarks/pack-gpu-tests.sh [ARCHIVE]      default: build/attnfuse-gpu-tests.tar.gz
 set -eu
@@ -13,9 +14,10 @@ cmake --build build --target attnfuse-run-portable
 
 tree=build/attnfuse-gpu-tests
 rm -rf "$tree"
-mkdir -p "$tree/bin" "$tree/examples"
+mkdir -p "$tree/bin" "$tree/examples" "$tree/Integration"
 cp build/portable/attnfuse-run "$tree/bin"
 cp benchmarks/gpu-tests/run.sh benchmarks/time-examples.sh LICENSE "$tree"
+cp test/Integration/*.py "$tree/Integration"
 # More files than processes, so that a file that fails costs few calls.
 /usr/bin/python3 test/Integration/matrix.py "$tree/matrix" --device cuda --files 64
 for example in examples/*.mlir; do

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Runs the test matrix and the examples on this machine's GPU, each call checked
-# against the fp64 reference. Needs an x86-64 Linux and NVIDIA's driver.
+# against the fp64 reference; a sample of the matrix also with tensors in other memory
+# layouts; and the traps, if python3 has NumPy (PYTHON=... names another). Needs an
+# x86-64 Linux and NVIDIA's driver.
 #
 #   ./run.sh [--device cuda:0] [--seed 1] [--jobs N] [--only SUBSTRING]
 #   ./run.sh --sanitize memcheck|racecheck|synccheck|initcheck   a sample only, under
@@ -11,6 +13,9 @@ set -u
 cd "$(dirname "$0")"
 
 device=cuda seed=1 jobs=$(nproc) only="" sanitize=""
+python=${PYTHON:-python3}
+# Functions of each file that also run in other layouts.
+layout_sample=4
 while [ $# -gt 0 ]; do
   [ $# -gt 1 ] || { echo "run.sh: unknown option $1, or it lacks its value" >&2; exit 2; }
   case $1 in
@@ -35,19 +40,21 @@ log=log${sanitize:+/$sanitize}
 rm -rf "$log"
 mkdir -p "$log"
 
-# One file: all of its functions at all of its sizes, or the first ones for a sample.
-# Writes a log, whose last line is the count. A process that dies counts all calls
-# that it owes as failed.
+# run_file FILE [LAYOUT]: all of its functions at all of its sizes, or the first ones for
+# a sample. Writes a log, whose last line is the count. A process that dies counts all
+# calls that it owes as failed.
 run_file() {
-  file=$1
-  name=$(basename "$file" .mlir)
+  file=$1 layout=${2:-}
+  name=$(basename "$file" .mlir)${layout:+.$layout}
   functions=$(sed -n 's/^func\.func @\([A-Za-z0-9_]*\).*/\1/p' "$file")
   sizes=$(cat "${file%.mlir}.dims")
   if [ -n "$sanitizer" ]; then
     functions=$(echo "$functions" | head -n 1)
     sizes=$(echo "$sizes" | head -n 2 | tail -n 1)
+  elif [ -n "$layout" ]; then
+    functions=$(echo "$functions" | head -n "$layout_sample")
   fi
-  set -- --device="$device" --random="$seed" --check
+  set -- --device="$device" --random="$seed" --check ${layout:+--layout="$layout"}
   for size in $sizes; do set -- "$@" --dims "$size"; done
   for function in $functions; do set -- "$@" --function "$function"; done
   owed=$(($(echo "$functions" | wc -l) * $(echo "$sizes" | wc -l)))
@@ -58,26 +65,58 @@ run_file() {
   passed=${passed:-0}
   echo "exit status $status: $passed of $owed" >>"$log/$name.log"
   if [ "$passed" != "$owed" ]; then
-    echo "FAIL: $file ($passed of $owed), see $log/$name.log"
+    echo "FAIL: $file${layout:+ --layout=$layout} ($passed of $owed), see $log/$name.log"
     grep -hE 'FAIL|error:|ERROR SUMMARY' "$log/$name.log" | head -n 3
   fi
   echo "$passed $owed" >"$log/$name.count"
 }
 
+# What the traps owe is known only when they end; if they do not, that is one failure.
+run_traps() {
+  "$python" Integration/traps.py --run="$PWD/bin/attnfuse-run" --device="$device" \
+    --out="$log/traps" --jobs="$jobs" >"$log/traps.log" 2>&1
+  status=$?
+  count=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log/traps.log" | tail -n 1)
+  echo "exit status $status" >>"$log/traps.log"
+  passed=${count% *} failed=${count#* }
+  [ -n "$count" ] || passed=0 failed=1
+  [ $status = 0 ] || [ "$failed" != 0 ] || failed=1
+  if [ "$failed" != 0 ]; then
+    echo "FAIL: traps ($passed of $((passed + failed))), see $log/traps.log"
+    grep -h FAIL "$log/traps.log" | head -n 3
+  fi
+  rm -rf "$log/traps"
+  echo "$passed $((passed + failed))" >"$log/traps.count"
+}
+
 # Slots: file i runs in slot i modulo the number of jobs.
 set -- $(ls matrix/*.mlir examples/*.mlir | grep -F -- "$only")
-[ $# -gt 0 ] || { echo "run.sh: no file matches $only" >&2; exit 2; }
+with_traps=false
+case traps in *"$only"*) [ -n "$sanitizer" ] || with_traps=true ;; esac
+[ $# -gt 0 ] || $with_traps || { echo "run.sh: no file matches $only" >&2; exit 2; }
 slot=0
 while [ $slot -lt "$jobs" ]; do
   (
     index=0
     for file in "$@"; do
-      [ $((index % jobs)) != $slot ] || run_file "$file"
+      if [ $((index % jobs)) = $slot ]; then
+        run_file "$file"
+        case $file in matrix/*)
+          [ -n "$sanitizer" ] || for layout in bnhd strided; do run_file "$file" "$layout"; done ;;
+        esac
+      fi
       index=$((index + 1))
     done
   ) &
   slot=$((slot + 1))
 done
 wait
+if $with_traps; then
+  if "$python" -c 'import numpy' 2>/dev/null; then
+    run_traps
+  else
+    echo "the traps are not run: $python has no NumPy"
+  fi
+fi
 cat "$log"/*.count | awk '{passed += $1; owed += $2} END {
   print passed " passed, " owed - passed " failed"; exit passed != owed || owed == 0}'

@@ -21,8 +21,10 @@ using ::attnfuse::CudaStream;
 using ::attnfuse::DeviceBuffer;
 using ::attnfuse::DeviceImage;
 using ::attnfuse::HostTensor;
+using ::attnfuse::ImageLayout;
 using ::attnfuse::Kernel;
 using ::attnfuse::ManifestFunction;
+using ::attnfuse::MemoryLayout;
 using ::attnfuse::TensorView;
 
 static llvm::Error toError(const ::attnfuse::Error &error) {
@@ -41,10 +43,12 @@ struct DeviceTensor {
   DeviceBuffer buffer;
   TensorView view;
 
-  static llvm::Expected<DeviceTensor>
-  create(CudaDeviceRef device, const HostTensor &tensor, bool isPoison) {
+  static llvm::Expected<DeviceTensor> create(CudaDeviceRef device,
+                                             const HostTensor &tensor,
+                                             const ImageLayout &layout,
+                                             bool isPoison) {
     DeviceTensor result{
-        DeviceImage(tensor.getType(), tensor.getShape()), {}, {}, {}};
+        DeviceImage(tensor.getType(), tensor.getShape(), layout), {}, {}, {}};
     result.contents =
         isPoison ? result.image.makePoison() : result.image.pack(tensor);
     auto buffer =
@@ -82,6 +86,7 @@ struct DeviceCall {
 
   static llvm::Expected<DeviceCall> create(CudaDeviceRef device,
                                            const ManifestFunction &function,
+                                           MemoryLayout layout,
                                            ArrayRef<HostTensor> arguments,
                                            ArrayRef<HostTensor> results) {
     DeviceCall call;
@@ -95,15 +100,17 @@ struct DeviceCall {
         call.values.push_back(tensor.getInt(0));
         continue;
       }
-      auto onDevice = DeviceTensor::create(device, tensor, false);
+      auto onDevice = DeviceTensor::create(
+          device, tensor, getImageLayout(layout, argument), false);
       if (!onDevice)
         return onDevice.takeError();
       call.values.push_back(onDevice->view);
       call.arguments.push_back(std::move(*onDevice));
       call.names.push_back(argument.name);
     }
-    for (const HostTensor &tensor : results) {
-      auto onDevice = DeviceTensor::create(device, tensor, true);
+    for (auto [result, tensor] : llvm::zip_equal(function.results, results)) {
+      auto onDevice = DeviceTensor::create(
+          device, tensor, getImageLayout(layout, result), true);
       if (!onDevice)
         return onDevice.takeError();
       call.resultViews.push_back(onDevice->view);
@@ -127,14 +134,15 @@ struct DeviceCall {
 
 class CudaFunction : public DeviceFunction {
 public:
-  CudaFunction(CudaDeviceRef device, Kernel kernel, CudaStream stream)
+  CudaFunction(CudaDeviceRef device, Kernel kernel, CudaStream stream,
+               MemoryLayout layout)
       : device(std::move(device)), kernel(std::move(kernel)),
-        stream(std::move(stream)) {}
+        stream(std::move(stream)), layout(layout) {}
 
   llvm::Error run(ArrayRef<HostTensor> arguments,
                   MutableArrayRef<HostTensor> results, int numRuns) override {
-    auto call =
-        DeviceCall::create(device, kernel.getFunction(), arguments, results);
+    auto call = DeviceCall::create(device, kernel.getFunction(), layout,
+                                   arguments, results);
     if (!call)
       return call.takeError();
     for (int run = 0; run < numRuns; ++run) {
@@ -153,8 +161,8 @@ public:
 
   llvm::Expected<std::vector<double>>
   time(ArrayRef<HostTensor> arguments, ArrayRef<HostTensor> results) override {
-    auto call =
-        DeviceCall::create(device, kernel.getFunction(), arguments, results);
+    auto call = DeviceCall::create(device, kernel.getFunction(), layout,
+                                   arguments, results);
     if (!call)
       return call.takeError();
     llvm::Expected<std::vector<double>> warmUp = timeRuns(*call, 5);
@@ -222,12 +230,13 @@ private:
   CudaDeviceRef device;
   Kernel kernel;
   CudaStream stream;
+  MemoryLayout layout;
 };
 
 class CudaDevice : public Device {
 public:
-  CudaDevice(CudaDeviceRef device, std::string chip)
-      : device(std::move(device)), chip(std::move(chip)) {}
+  CudaDevice(CudaDeviceRef device, std::string chip, MemoryLayout layout)
+      : device(std::move(device)), chip(std::move(chip)), layout(layout) {}
 
   std::string getName() const override {
     return "cuda:" + std::to_string(device->getOrdinal()) + " (" +
@@ -252,12 +261,13 @@ public:
     if (!stream)
       return toError(stream.error());
     return std::make_unique<CudaFunction>(device, std::move(*kernel),
-                                          std::move(*stream));
+                                          std::move(*stream), layout);
   }
 
 private:
   CudaDeviceRef device;
   std::string chip;
+  MemoryLayout layout;
 };
 
 /// The name of the newest chip in the table that the device can run: the
@@ -281,7 +291,8 @@ std::string findChip(int capability) {
 } // namespace
 
 llvm::Expected<std::unique_ptr<Device>>
-mlir::attnfuse::makeCudaDevice(int ordinal, StringRef chip) {
+mlir::attnfuse::makeCudaDevice(int ordinal, StringRef chip,
+                               MemoryLayout layout) {
   auto driver = ::attnfuse::CudaDriver::load();
   if (!driver)
     return toError(driver.error());
@@ -295,5 +306,6 @@ mlir::attnfuse::makeCudaDevice(int ordinal, StringRef chip) {
         "device " + (*device)->getName() +
         " is older than every chip in the table: expected compute "
         "capability 8.0 or more");
-  return std::make_unique<CudaDevice>(std::move(*device), std::move(target));
+  return std::make_unique<CudaDevice>(std::move(*device), std::move(target),
+                                      layout);
 }

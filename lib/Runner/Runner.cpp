@@ -34,16 +34,24 @@ openDevice(const RunOptions &options) {
   if (!options.chip.empty())
     if (auto target = lookupTarget(options.chip); !target)
       return target.takeError();
+  auto layout = ::attnfuse::parseMemoryLayout(options.layout);
+  if (!layout)
+    return makeError("expected layout bhnd, bnhd or strided, got '" +
+                     options.layout + "'");
   StringRef name = options.device;
-  if (name == "cpu")
+  if (name == "cpu") {
+    if (*layout != ::attnfuse::MemoryLayout::BHND)
+      return makeError("layout " + options.layout +
+                       " is for GPUs: expected --device=cuda, or layout bhnd");
     return makeCpuDevice();
+  }
   int ordinal = 0;
   if (!name.consume_front("cuda") ||
       (!name.empty() && (!name.consume_front(":") ||
                          name.getAsInteger(10, ordinal) || ordinal < 0)))
     return makeError("expected device cpu, cuda or cuda:N, got '" +
                      options.device + "'");
-  return makeCudaDevice(ordinal, options.chip);
+  return makeCudaDevice(ordinal, options.chip, *layout);
 }
 
 static llvm::Expected<std::vector<func::FuncOp>>

@@ -27,7 +27,7 @@ def main():
         dims = {"B": 1 + index % 2, "Nq": nq, "Nkv": nkv}
         arrays = inputs.make_inputs(variant, dims, seed=index)
         try:
-            wrong = harness.compare_with_oracle(variant, arrays, *runner.call(variant, arrays, dims))
+            wrong = harness.compare_with_oracle(runner, variant, arrays, *runner.call(variant, arrays, dims))
         except RuntimeError as error:
             wrong = str(error)
         if wrong:

@@ -28,18 +28,22 @@ def load_npy(path, element_type):
 
 
 class Harness:
-    """Calls attnfuse-run; files go to `directory`."""
+    """Calls attnfuse-run; files go to `directory`. `layout` is how a GPU's tensors lie."""
 
-    def __init__(self, run, device, directory):
-        self.run, self.device = run, device
+    def __init__(self, run, device, directory, layout="bhnd"):
+        self.run, self.device, self.layout = run, device, layout
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def on_gpu(self):
+        return self.device != "cpu"
 
     def invoke(self, text, *flags):
         """The finished process, for the module `text`."""
         source = self.directory / "input.mlir"
         source.write_text(text)
-        command = [self.run, str(source), f"--device={self.device}", *flags]
+        command = [self.run, str(source), f"--device={self.device}", f"--layout={self.layout}", *flags]
         return subprocess.run(command, capture_output=True, text=True)
 
     def check(self, text, dims, seed=1):
@@ -53,12 +57,15 @@ class Harness:
         return "\n".join(failed + result.stderr.splitlines()[:5])
 
     def call(self, variant, inputs, dims):
-        """(output, lse or None) of the function of a variant on given inputs."""
+        """(output, lse or None) of the function of a variant on given inputs, each an
+        array or the path of its file."""
         types = {name: element for name, element, _ in matrix.arguments(variant)}
         flags = [f"--dims={','.join(f'{k}={v}' for k, v in dims.items())}"] if dims else []
         for name, element in types.items():
-            path = self.directory / f"{name}.npy"
-            save_npy(path, inputs[name], element)
+            path = inputs[name]
+            if not isinstance(path, pathlib.Path):
+                path = self.directory / f"{name}.npy"
+                save_npy(path, inputs[name], element)
             flags.append(f"--input={name}={path}")
         results = {"output": variant["type"]}
         if variant["lse"]:
@@ -86,9 +93,11 @@ def mismatch(got, expected, bound):
     return f"{(~fine).sum()} wrong, first at {at}: {got[at]:.9g}, expected {expected[at]:.9g} +- {bound[at]:.3g}"
 
 
-def compare_with_oracle(variant, inputs, output, lse):
+def compare_with_oracle(runner, variant, inputs, output, lse):
     """What is wrong with the results of a variant, or None."""
-    expected, expected_lse, bound, lse_bound = oracle.attention(variant, inputs, variant["type"])
+    expected, expected_lse, bound, lse_bound = oracle.attention(
+        variant, inputs, variant["type"], rounds_weights=runner.on_gpu
+    )
     wrong = mismatch(output, expected, bound)
     if wrong is None and variant["lse"]:
         wrong = mismatch(lse, expected_lse, lse_bound)

@@ -131,12 +131,14 @@ def score_chain(scores, error, chain, inputs):
     return scores, visible, error
 
 
-def attention(variant, inputs, element_type):
+def attention(variant, inputs, element_type, rounds_weights=False):
     """(output, lse or None, bound of the output, bound of lse or None).
 
     Floats in `inputs` have the values that the compiled function reads. The bounds
     hold for a computation that rounds rotated q and k and the output to
-    `element_type` and does all else in f32.
+    `element_type` and does all else in f32. With `rounds_weights` it also rounds the
+    weights to `element_type`, and its exp2 and log2 are the approximate ones of a GPU
+    (docs/numerics.md).
     """
     unit, f32 = ROUNDOFF[element_type], 2.0**-24
     inputs = {
@@ -181,7 +183,7 @@ def attention(variant, inputs, element_type):
     v = repeat(v)
     lse = lse_bound = None
     if variant["norm"] == "softmax":
-        weights, spread, lse, lse_bound = softmax(scores, visible, error)
+        weights, spread, lse, lse_bound = softmax(scores, visible, error, 12 if rounds_weights else 4)
     else:
         weights, spread = relu(scores, visible, error, variant["norm"])
     # A weight of 0 adds nothing, whatever v is.
@@ -192,14 +194,21 @@ def attention(variant, inputs, element_type):
     magnitude = np.abs(safe)
     bound = spread @ magnitude + (nkv + 4) * f32 * (np.abs(weights) @ magnitude)
     bound = bound + (unit + 2 * f32) * np.abs(output) + TINY[element_type]
+    if rounds_weights:
+        # Roundings of single weights add up as squares, four times of what is expected;
+        # the sum's own weights are not rounded, which all of a row have in common.
+        top = np.abs(weights).max(axis=-1, initial=0, keepdims=True)
+        rounding = unit * np.abs(weights) + np.where(seen, TINY[element_type] * top, 0)
+        bound = bound + 4 * np.sqrt(rounding**2 @ safe**2) + unit * np.abs(output)
     if not finite.all():
         bad = (seen.astype(float) @ (~np.isfinite(v)).astype(float)) > 0
         output = np.where(bad, np.nan, output)
     return output, lse, bound, lse_bound
 
 
-def softmax(scores, visible, error):
-    """(probabilities, their error bounds, log-sum-exp, its bound)."""
+def softmax(scores, visible, error, exp_roundings):
+    """(probabilities, their error bounds, log-sum-exp, its bound). An exponential is off
+    by so many roundings of f32."""
     nkv = scores.shape[-1]
     top = scores.max(axis=-1, initial=-np.inf, keepdims=True)
     shift = np.where(np.isneginf(top), 0, top)
@@ -213,7 +222,7 @@ def softmax(scores, visible, error):
     # exp turns an absolute error into a relative one; the shift adds its own rounding.
     with np.errstate(invalid="ignore"):
         distance = np.where(visible, np.abs(scores) + np.abs(shift), 0)
-    each = error + 2 * f32 * distance + 4 * f32
+    each = error + 2 * f32 * distance + exp_roundings * f32
     worst = each.max(axis=-1, initial=0, keepdims=True)
     spread = np.expm1(np.minimum(2 * worst + (nkv + 4) * f32, 50)) * probs
     # Below f32's smallest numbers a weight is lost altogether.

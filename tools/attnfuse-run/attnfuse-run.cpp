@@ -33,6 +33,11 @@ cl::opt<std::string>
     chip("chip",
          cl::desc("Machine or chip to compile for; the device's own if absent"),
          cl::value_desc("name"), cl::cat(category));
+cl::opt<std::string> layout(
+    "layout",
+    cl::desc("How a GPU's q, k, v and output are stored: bhnd (default), bnhd, "
+             "or strided, which is bnhd with gaps in all tensors"),
+    cl::value_desc("name"), cl::init("bhnd"), cl::cat(category));
 cl::list<std::string>
     functions("function",
               cl::desc("Function to run (repeatable); all if absent"),
@@ -90,6 +95,7 @@ int main(int argc, char **argv) {
   RunOptions options;
   options.device = device;
   options.chip = chip;
+  options.layout = layout;
   options.functions = functions;
   options.inputs = inputs;
   options.outputs = outputs;

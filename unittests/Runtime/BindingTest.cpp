@@ -115,6 +115,28 @@ TEST_F(BindingTest, TransposedStorageAndBroadcastsAreAccepted) {
   EXPECT_EQ(refuse(), "no refusal");
 }
 
+TEST_F(BindingTest, KernelsGetTheStridesOfBroadcasts) {
+  // One key head, and one query head, read by all.
+  k.strides = {33 * 128, 0, 128, 1};
+  q.strides = {100 * 128, 0, 128, 1};
+  ASSERT_EQ(refuse(), "no refusal");
+  ManifestKernel kernel = function.kernels[0];
+  ManifestParameter stride;
+  stride.kind = ManifestParameter::Kind::Stride;
+  for (size_t tensor : {0, 1})
+    for (size_t dim : {0, 1, 2}) {
+      stride.tensor = tensor;
+      stride.dim = dim;
+      kernel.parameters.push_back(stride);
+    }
+  Result<std::vector<uint64_t>> words =
+      evaluateParameters(kernel, {q, k, cos, offset}, {output}, environment);
+  ASSERT_TRUE(bool(words));
+  words->erase(words->begin(), words->end() - 6);
+  EXPECT_EQ(*words, (std::vector<uint64_t>{100 * 128, 0, 128, //
+                                           33 * 128, 0, 128}));
+}
+
 TEST_F(BindingTest, StridesOfSizeOneDimensionsDoNotMatter) {
   for (TensorView *tensor : {&q, &k, &output}) {
     tensor->shape[0] = 1;

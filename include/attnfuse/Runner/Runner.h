@@ -22,6 +22,8 @@ struct RunOptions {
   std::string device = "cpu";
   /// The machine to compile for; the device's own if empty.
   std::string chip;
+  /// How a GPU's tensors are stored: "bhnd", "bnhd" or "strided".
+  std::string layout = "bhnd";
   /// Functions to run; all that have a body if empty.
   std::vector<std::string> functions;
   /// "NAME=FILE".

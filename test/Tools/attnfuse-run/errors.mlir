@@ -45,6 +45,12 @@
 // RUN: not attnfuse-run %s --random=1 --device=tpu 2>&1 | FileCheck %s --check-prefix=DEVICE --implicit-check-not=error:
 // DEVICE: attnfuse-run: error: expected device cpu, cuda or cuda:N, got 'tpu'
 
+// RUN: not attnfuse-run %s --random=1 --layout=nhd 2>&1 | FileCheck %s --check-prefix=LAYOUT --implicit-check-not=error:
+// LAYOUT: attnfuse-run: error: expected layout bhnd, bnhd or strided, got 'nhd'
+
+// RUN: not attnfuse-run %s --random=1 --layout=bnhd 2>&1 | FileCheck %s --check-prefix=CPULAYOUT --implicit-check-not=error:
+// CPULAYOUT: attnfuse-run: error: layout bnhd is for GPUs: expected --device=cuda, or layout bhnd
+
 // RUN: not attnfuse-run %s --random=1 --input=w=%t/text.npy 2>&1 | FileCheck %s --check-prefix=NPY --implicit-check-not=error:
 // NPY: attnfuse-run: error: '{{.*}}text.npy' is not an .npy file
 
