@@ -25,7 +25,7 @@ LogicalResult ScoreChain::verify(AttentionOp op) {
     bool known = isa<tensor::ExtractOp, YieldOp>(operation) ||
                  isa<arith::ArithDialect>(operation.getDialect()) ||
                  isa<math::ExpOp, math::Exp2Op, math::LogOp, math::Log2Op, math::AbsFOp,
-                     math::AbsIOp, math::FmaOp, math::SqrtOp, math::CountLeadingZerosOp>(operation);
+                     math::AbsIOp, math::FmaOp, math::SqrtOp, math::TanhOp, math::CountLeadingZerosOp>(operation);
     if (!known || operation.getNumRegions() != 0 ||
         (operation.getNumResults() != 1 && !isa<YieldOp>(operation)))
       return operation.emitOpError("has no device form in a score region");
@@ -61,6 +61,12 @@ Value ScoreChain::emit(KernelBuilder &b, Operation &operation, IRMapping &map) c
     return b.mulF(b.log2(operand(0)), b.f32(kLn2));
   if (isa<math::Log2Op>(operation))
     return b.log2(operand(0));
+
+  if (isa<math::TanhOp>(operation)) {
+    // 1 - 2 / (exp(2 x) + 1): saturates to +-1 where the exponential does to inf and 0.
+    Value exponential = b.exp2(b.mulF(operand(0), b.f32(2 * kLog2E)));
+    return b.fma(b.rcp(b.addF(exponential, b.f32(1))), b.f32(-2), b.f32(1));
+  }
 
   // Index values are i32 here.
   Type i32 = b.getI32Type();

@@ -64,7 +64,10 @@ Value attnfuse::detail::buildAdditiveBias(ImplicitLocOpBuilder &b, Value scores,
           at.push_back(buildBroadcastIndex(
               b, bias, dim, linalg::IndexOp::create(b, 4 - rank + dim)));
         Value term = toF32(b, tensor::ExtractOp::create(b, bias, at));
-        Value sum = arith::AddFOp::create(b, elements[0], term);
+        // Finite terms never mask (S5), so their sum stays above -inf.
+        Value sum = arith::MaximumFOp::create(
+            b, arith::AddFOp::create(b, elements[0], term),
+            constantF32(b, -0x1p127f));
         // -inf on either side masks, though the other side be NaN or +inf.
         Value masked = arith::OrIOp::create(b, isMasked(b, elements[0]),
                                             isMasked(b, term));

@@ -54,12 +54,14 @@ func.func @slopes_per_batch(%s: tensor<2x3x4x4xf32>, %slopes: tensor<2x3xf32>) -
 func.func @bias(%s: tensor<2x3x4x5xf32>, %bias: tensor<3x1x5xbf16>) -> tensor<2x3x4x5xf32> {
   //  CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
   //  CHECK-DAG: %[[MASKED:.*]] = arith.constant 0xFF800000 : f32
+  //  CHECK-DAG: %[[LOWEST:.*]] = arith.constant -1.70141183E+38 : f32
   //      CHECK: ^bb0(%[[X:.*]]: f32):
   //      CHECK:   %[[H:.*]] = linalg.index 1
   //      CHECK:   %[[J:.*]] = linalg.index 3
   //      CHECK:   %[[ENTRY:.*]] = tensor.extract %[[BIAS]][%[[H]], %[[C0]], %[[J]]]
   //      CHECK:   %[[T:.*]] = arith.extf %[[ENTRY]] : bf16 to f32
-  //      CHECK:   %[[SUM:.*]] = arith.addf %[[X]], %[[T]]
+  //      CHECK:   %[[TERMS:.*]] = arith.addf %[[X]], %[[T]]
+  //      CHECK:   %[[SUM:.*]] = arith.maximumf %[[TERMS]], %[[LOWEST]]
   //      CHECK:   %[[OLD:.*]] = arith.cmpf oeq, %[[X]], %[[MASKED]]
   //      CHECK:   %[[NEW:.*]] = arith.cmpf oeq, %[[T]], %[[MASKED]]
   //      CHECK:   %[[ANY:.*]] = arith.ori %[[OLD]], %[[NEW]]
