@@ -240,8 +240,7 @@ private:
       tie({op.getValue(), 1}, {product.getKey(), 1});
   }
 
-  //===--- Numbers, names, sizes
-  //-------------------------------------------===//
+  //===--- Numbers, names, sizes ------------------------------------------===//
 
   void numberClasses() {
     llvm::DenseMap<unsigned, unsigned> classOfRoot;
@@ -406,11 +405,6 @@ DimensionClasses::analyze(func::FuncOp function) {
 
 unsigned DimensionClasses::getClass(Value value, unsigned dim) const {
   return classOf.lookup({value, dim});
-}
-
-unsigned DimensionClasses::getResultClass(unsigned result, unsigned dim) const {
-  func::FuncOp func = function;
-  return getClass(func.front().getTerminator()->getOperand(result), dim);
 }
 
 std::optional<unsigned> DimensionClasses::lookup(StringRef key) const {

@@ -87,26 +87,21 @@ std::string mlir::attnfuse::explain(ModuleOp module,
                                     const TargetInfo &target) {
   std::string text;
   llvm::raw_string_ostream os(text);
+  BlocksByFunction left = collectBlocks(module);
   for (auto function : module.getOps<func::FuncOp>()) {
     os << function.getName() << " for " << target.name << " (" << target.chip
        << "):\n";
-    auto found = written.find(function.getName());
-    SmallVector<StringRef> left;
-    function.walk([&](Operation *op) {
-      if (isBuildingBlock(op))
-        left.push_back(op->getName().stripDialect());
-    });
-    if (found != written.end()) {
+    if (auto found = written.find(function.getName()); found != written.end()) {
       os << "  written: ";
       llvm::interleaveComma(found->second, os);
       os << "\n";
     }
-    if (left.empty()) {
-      os << "  fused: all of it, into one kernel\n";
-    } else {
+    if (auto found = left.find(function.getName()); found != left.end()) {
       os << "  not fused: ";
-      llvm::interleaveComma(left, os);
+      llvm::interleaveComma(found->second, os);
       os << "\n";
+    } else if (!function.getOps<AttentionOp>().empty()) {
+      os << "  fused: all of it, into one kernel\n";
     }
     function.walk([&](AttentionOp op) { printAttention(os, op, target); });
   }

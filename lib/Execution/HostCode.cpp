@@ -132,7 +132,7 @@ HostCode::compile(ModuleOp module, StringRef function) {
   if (llvm::Error error = (*jit)->addIRModule(
           llvm::orc::ThreadSafeModule(std::move(ir), std::move(context))))
     return error;
-  // The session's own report names the symbols; the error of the lookup does
+  // What ORC reports names the missing symbols; the error of the lookup does
   // not.
   auto reported = std::make_shared<std::string>();
   (*jit)->getExecutionSession().setErrorReporter([=](llvm::Error error) {

@@ -72,7 +72,6 @@ Value KernelBuilder::toI32(Value a) {
 //===----------------------------------------------------------------------===//
 
 Value KernelBuilder::addF(Value a, Value b) { return create<arith::AddFOp>(a, b); }
-Value KernelBuilder::subF(Value a, Value b) { return create<arith::SubFOp>(a, b); }
 Value KernelBuilder::mulF(Value a, Value b) { return create<arith::MulFOp>(a, b); }
 Value KernelBuilder::fma(Value a, Value b, Value c) { return create<LLVM::FMAOp>(a, b, c); }
 Value KernelBuilder::negF(Value a) { return create<arith::NegFOp>(a); }

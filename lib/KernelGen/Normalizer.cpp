@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/KernelGen/Normalizer.h"
-#include <cmath>
+#include "llvm/Support/MathExtras.h"
 #include <limits>
 
 using namespace mlir;
@@ -14,8 +14,6 @@ using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-static constexpr double kLog2E = 1.4426950408889634;
-static constexpr double kLn2 = 0.6931471805599453;
 /// Smallest reference of ReLU attention: its reciprocal is finite, and no score of weight
 /// within f32's normal range lies below.
 static constexpr double kSmallestReluReference = 0x1p-64;
@@ -41,7 +39,7 @@ Value OnlineNormalizer::update(KernelBuilder &b, Row &row, MutableArrayRef<Value
   auto accumulate = [&](Value weight) { sum = sum ? b.addF(sum, weight) : weight; };
   if (isSoftmax()) {
     // exp(scale (s - r)) = exp2(c s - c r): one fma and one exp2 per element.
-    Value c = b.f32(scale * kLog2E);
+    Value c = b.f32(scale * llvm::numbers::log2e);
     Value reference = b.maxF(row.reference, largest);
     // As long as no key is visible the reference is -inf; 0 in its place keeps -inf - -inf away.
     Value empty = b.eqF(reference, b.f32(-kInfinity));
@@ -90,5 +88,5 @@ Value OnlineNormalizer::getOutputFactor(KernelBuilder &b, const Row &row, Value 
 Value OnlineNormalizer::getLogSumExp(KernelBuilder &b, const Row &row) const {
   assert(isSoftmax() && "only softmax has a log-sum-exp");
   // An empty row has sum 0, so both terms are -inf.
-  return b.fma(row.reference, b.f32(scale), b.mulF(b.log2(row.sum), b.f32(kLn2)));
+  return b.fma(row.reference, b.f32(scale), b.mulF(b.log2(row.sum), b.f32(llvm::numbers::ln2)));
 }

@@ -11,9 +11,8 @@ using namespace mlir;
 using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 
-// Lengths are below 2^30 (checked before a launch), so a bound of 2^30 never limits and sums of
-// two such numbers fit in i32.
-static constexpr int64_t kUnlimited = int64_t(1) << 30;
+/// A bound of a band that never limits.
+static constexpr int64_t kUnlimited = kMaxLength + 1;
 
 BandLimits BandLimits::get(KernelBuilder &b, ArrayAttr bands, Value nq, Value nkv) {
   BandLimits limits;

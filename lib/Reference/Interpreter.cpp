@@ -52,8 +52,7 @@ public:
   }
 
 private:
-  //===--- Arguments and results
-  //-------------------------------------------===//
+  //===--- Arguments and results ------------------------------------------===//
 
   llvm::Error bindArguments(ArrayRef<HostTensor> arguments) {
     if (arguments.size() != function.getNumArguments())
@@ -109,8 +108,7 @@ private:
     return text;
   }
 
-  //===--- Ops
-  //---------------------------------------------------------------===//
+  //===--- Ops ------------------------------------------------------------===//
 
   llvm::Error visit(Operation *op) {
     return llvm::TypeSwitch<Operation *, llvm::Error>(op)
@@ -322,8 +320,7 @@ private:
                      op->getName().getStringRef() + "'");
   }
 
-  //===--- Operands
-  //----------------------------------------------------------===//
+  //===--- Operands -------------------------------------------------------===//
 
   ArrayPtr rotateOperand(Value x, Value cos, Value sin, Value offset,
                          Value positions, Pairing pairing,

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/Compiler/Compiler.h"
-#include "attnfuse/Target/TargetInfo.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -109,9 +108,6 @@ int main(int argc, char **argv) {
       argc, argv, "Compiles attention variants to fused GPU kernels\n");
   llvm::install_fatal_error_handler(exitOnFatalError);
 
-  if (!chip.empty())
-    if (llvm::Expected<TargetInfo> target = lookupTarget(chip); !target)
-      return fail(llvm::toString(target.takeError()));
   if (outputFile != "-" && getManifestPath() == outputFile)
     return fail("the manifest would overwrite the output " + outputFile +
                 "; choose another extension than .json");

@@ -48,8 +48,6 @@ public:
   ArrayRef<DimensionClass> getClasses() const { return classes; }
   /// The class of a dimension of a tensor of the function.
   unsigned getClass(Value value, unsigned dim) const;
-  /// The class of a dimension of a result of the function.
-  unsigned getResultClass(unsigned result, unsigned dim) const;
 
   /// The class that `key` names: one of its names or ARGUMENT.DIM.
   std::optional<unsigned> lookup(StringRef key) const;

@@ -71,7 +71,6 @@ public:
 
   // f32.
   Value addF(Value a, Value b);
-  Value subF(Value a, Value b);
   Value mulF(Value a, Value b);
   Value fma(Value a, Value b, Value c);
   Value negF(Value a);

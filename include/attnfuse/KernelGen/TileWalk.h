@@ -20,6 +20,10 @@
 
 namespace mlir::attnfuse::kernelgen {
 
+/// The largest Nq and Nkv, which the manifest's checks guarantee at a launch:
+/// sums of two lengths or bounds of bands fit in i32.
+inline constexpr int64_t kMaxLength = (int64_t(1) << 30) - 1;
+
 /// The intersection of all bands: key j is visible to query i iff
 /// i + lower <= j <= i + upper. A null bound does not limit.
 struct BandLimits {

@@ -7,16 +7,13 @@
 
 #include "ManifestBuilder.h"
 #include "attnfuse/KernelGen/Rotation.h"
+#include "attnfuse/KernelGen/TileWalk.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 namespace json = llvm::json;
-
-/// Lengths, and with them all positions in a kernel, stay below this (see
-/// TileWalk).
-static constexpr int64_t kMaxLength = (int64_t(1) << 30) - 1;
 
 static json::Value apply(StringRef operation, json::Value a, json::Value b) {
   return json::Array{operation, std::move(a), std::move(b)};

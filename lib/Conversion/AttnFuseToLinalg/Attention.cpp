@@ -41,10 +41,6 @@ struct LowerAttention : OpRewritePattern<AttentionOp> {
   LogicalResult matchAndRewrite(AttentionOp op,
                                 PatternRewriter &rewriter) const override {
     std::optional<ReluNorm> norm = getReluNorm(op.getNormalizer());
-    if (op.getLse() && norm)
-      return rewriter.notifyMatchFailure(
-          op, "expected the log-sum-exp of a softmax only");
-
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value query = op.getQuery(), key = op.getKey();
     if (RotationAttr rotation = op.getQRotationAttr())

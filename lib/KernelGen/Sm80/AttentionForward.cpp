@@ -529,10 +529,12 @@ Value ForwardKernel::buildEpilogue(LoopState state, Value mode) {
   return b.select(b.eq(mode, Compute), afterCompute, b.add(mode, 1));
 }
 
-/// Calls `body` with (index of the accumulator element 0 or 2, row, column) of every pair of
-/// neighbouring columns that this thread holds of the output.
+/// Calls `body` for every pair of neighbouring columns that this thread holds of the output;
+/// `index` is that of the pair's first accumulator element.
 static void forEachOutputPair(int64_t rowTiles, int64_t columns,
-                              function_ref<void(int64_t, int64_t, int64_t, int64_t)> body) {
+                              function_ref<void(int64_t index, int64_t rowTile, int64_t half,
+                                                int64_t columnTile)>
+                                  body) {
   int64_t columnTiles = columns / kMmaN;
   for (int64_t rowTile = 0; rowTile < rowTiles; ++rowTile)
     for (int64_t columnTile = 0; columnTile < columnTiles; ++columnTile)

@@ -51,13 +51,8 @@ LogicalResult ScaledDotProductOp::verify() {
 
 LogicalResult SlidingWindowOp::verify() {
   // sliding_window_c1: 0 <= bound < 2^31.
-  for (auto [name, bound] :
-       {std::pair("left", getLeft()), std::pair("right", getRight())})
-    if (bound && (int64_t(*bound) < 0 || int64_t(*bound) >= kMaxExtent))
-      return emitOpError("expected '")
-             << name << "' to be in [0, 2^31), got " << int64_t(*bound)
-             << "; leave it out for an unbounded side";
-  return success();
+  return BandAttr::verify([&] { return emitOpError(); }, getAlign(), getLeft(),
+                          getRight());
 }
 
 LogicalResult BlockSparseOp::verify() {

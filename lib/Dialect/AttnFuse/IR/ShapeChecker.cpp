@@ -136,11 +136,9 @@ LogicalResult mlir::attnfuse::verifyBlocks(ShapeChecker &shapes,
                                            int64_t keyBlock) {
   Operation *op = shapes.getOperation();
   // block_sparse_c1: 1 <= block size < 2^31.
-  for (auto [name, size] :
-       {std::pair("query", queryBlock), std::pair("key", keyBlock)})
-    if (size < 1 || size >= kMaxExtent)
-      return op->emitOpError("expected a ")
-             << name << " block in [1, 2^31), got " << size;
+  if (failed(BlocksAttr::verify([&] { return op->emitOpError(); }, queryBlock,
+                                keyBlock)))
+    return failure();
 
   auto shape = cast<RankedTensorType>(rowOffsets.getType()).getShape();
   // block_sparse_c2: leading dimensions are 1 or those of the scores.

@@ -62,10 +62,7 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
   problem.numScoreOperands = op.getScoreOperands().size();
   for (BandAttr band : op.getBands().getAsRange<BandAttr>())
     if (band.getLeft() && band.getRight()) {
-      // Beyond this the window covers every length.
-      constexpr int64_t kWidest = int64_t(1) << 60;
-      int64_t width = std::min(*band.getLeft(), kWidest) +
-                      std::min(*band.getRight(), kWidest) + 1;
+      int64_t width = *band.getLeft() + *band.getRight() + 1;
       problem.windowWidth =
           std::min(width, problem.windowWidth.value_or(width));
     }
