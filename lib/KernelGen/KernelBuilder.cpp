@@ -20,20 +20,23 @@ using namespace mlir::attnfuse::kernelgen;
 // Constants and integers
 //===----------------------------------------------------------------------===//
 
-Value KernelBuilder::i1(bool value) {
-  return create<arith::ConstantOp>(getBoolAttr(value));
+Value KernelBuilder::constant(TypedAttr value) {
+  Value &known = constants[value];
+  if (!known) {
+    if (!entry)
+      entry = getInsertionBlock();
+    InsertionGuard guard(*this);
+    setInsertionPointToStart(entry);
+    known = create<arith::ConstantOp>(value);
+  }
+  return known;
 }
-Value KernelBuilder::i32(int64_t value) {
-  return create<arith::ConstantOp>(getI32IntegerAttr(value));
-}
-Value KernelBuilder::i64(int64_t value) {
-  return create<arith::ConstantOp>(getI64IntegerAttr(value));
-}
-Value KernelBuilder::f32(double value) {
-  return create<arith::ConstantOp>(getF32FloatAttr(value));
-}
-Value KernelBuilder::like(Value a, int64_t constant) {
-  return create<arith::ConstantOp>(getIntegerAttr(a.getType(), constant));
+Value KernelBuilder::i1(bool value) { return constant(getBoolAttr(value)); }
+Value KernelBuilder::i32(int64_t value) { return constant(getI32IntegerAttr(value)); }
+Value KernelBuilder::i64(int64_t value) { return constant(getI64IntegerAttr(value)); }
+Value KernelBuilder::f32(double value) { return constant(getF32FloatAttr(value)); }
+Value KernelBuilder::like(Value a, int64_t value) {
+  return constant(getIntegerAttr(a.getType(), value));
 }
 
 Value KernelBuilder::add(Value a, Value b) { return createOrFold<arith::AddIOp>(a, b); }

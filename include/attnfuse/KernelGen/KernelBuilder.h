@@ -15,6 +15,7 @@
 #ifndef ATTNFUSE_KERNELGEN_KERNELBUILDER_H
 #define ATTNFUSE_KERNELGEN_KERNELBUILDER_H
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -26,7 +27,7 @@ class KernelBuilder : public ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
 
-  // Constants.
+  // Constants. Each is built once, at the start of the block that the builder starts in.
   Value i1(bool value);
   Value i32(int64_t value);
   Value i64(int64_t value);
@@ -122,7 +123,12 @@ public:
                    function_ref<Values(ValueRange)> body);
 
 private:
-  Value like(Value a, int64_t constant);
+  Value constant(TypedAttr value);
+  /// A constant of a's type.
+  Value like(Value a, int64_t value);
+
+  Block *entry = nullptr;
+  llvm::DenseMap<Attribute, Value> constants;
 };
 
 /// Names the part of the kernel that is being built, as a location, until it
