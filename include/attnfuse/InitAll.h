@@ -17,7 +17,9 @@
 namespace mlir::attnfuse {
 
 /// The project's dialects.
-inline void registerAllDialects(DialectRegistry &registry) { registry.insert<AttnFuseDialect>(); }
+inline void registerAllDialects(DialectRegistry &registry) {
+  registry.insert<AttnFuseDialect>();
+}
 
 /// The project's passes and pipelines.
 inline void registerAllPasses() {

@@ -19,7 +19,8 @@ static std::string toString(const json::Value &value) {
 }
 
 Value KernelAbi::getParameter(json::Object description, Type type) {
-  Value &parameter = parameters[toString(json::Value(json::Object(description)))];
+  Value &parameter =
+      parameters[toString(json::Value(json::Object(description)))];
   if (!parameter) {
     parameter = kernel.getBody().front().addArgument(type, kernel.getLoc());
     descriptions.push_back(std::move(description));
@@ -37,14 +38,17 @@ Value KernelAbi::getPointer(KernelBuilder &b, Value tensor) {
   auto known = tensors.find(tensor);
   if (known == tensors.end())
     return getConstantPointer(b, tensor);
-  return getParameter(json::Object{{"kind", "pointer"}, {"of", known->second.name}}, b.globalPtrType());
+  return getParameter(
+      json::Object{{"kind", "pointer"}, {"of", known->second.name}},
+      b.globalPtrType());
 }
 
 Value KernelAbi::getStride(KernelBuilder &b, Value tensor, int64_t dim) {
   auto known = tensors.find(tensor);
   if (known != tensors.end())
-    return getParameter(
-        json::Object{{"kind", "stride"}, {"of", known->second.name}, {"dim", dim}},
+    return getParameter(json::Object{{"kind", "stride"},
+                                     {"of", known->second.name},
+                                     {"dim", dim}},
                         b.getI64Type());
   ArrayRef<int64_t> shape = cast<RankedTensorType>(tensor.getType()).getShape();
   int64_t stride = 1;
@@ -70,7 +74,8 @@ Value KernelAbi::getScalar(KernelBuilder &b, Value scalar) {
 Value KernelAbi::getValue(KernelBuilder &b, const json::Value &expression) {
   if (std::optional<int64_t> constant = expression.getAsInteger())
     return b.i64(*constant);
-  return getParameter(json::Object{{"kind", "value"}, {"value", expression}}, b.getI64Type());
+  return getParameter(json::Object{{"kind", "value"}, {"value", expression}},
+                      b.getI64Type());
 }
 
 Value KernelAbi::getConstantPointer(KernelBuilder &b, Value tensor) {
@@ -80,15 +85,18 @@ Value KernelAbi::getConstantPointer(KernelBuilder &b, Value tensor) {
       global = op;
   if (!global) {
     auto type = cast<RankedTensorType>(tensor.getType());
-    std::string name = (kernel.getName() + "_constant_" + Twine(constants.size())).str();
+    std::string name =
+        (kernel.getName() + "_constant_" + Twine(constants.size())).str();
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(kernel);
-    Type array = LLVM::LLVMArrayType::get(type.getElementType(), type.getNumElements());
+    Type array =
+        LLVM::LLVMArrayType::get(type.getElementType(), type.getNumElements());
     auto flat = cast<DenseElementsAttr>(getConstant(tensor))
                     .reshape(RankedTensorType::get({type.getNumElements()},
                                                    type.getElementType()));
-    global = b.create<LLVM::GlobalOp>(array, /*isConstant=*/true, LLVM::Linkage::Internal, name,
-                                      flat, /*alignment=*/16, /*addrSpace=*/1);
+    global = b.create<LLVM::GlobalOp>(array, /*isConstant=*/true,
+                                      LLVM::Linkage::Internal, name, flat,
+                                      /*alignment=*/16, /*addrSpace=*/1);
     constants.push_back({tensor, global});
   }
   return b.create<LLVM::AddressOfOp>(b.globalPtrType(), global.getSymName());
@@ -97,18 +105,22 @@ Value KernelAbi::getConstantPointer(KernelBuilder &b, Value tensor) {
 json::Array KernelAbi::finalize() {
   Block &entry = kernel.getBody().front();
   MLIRContext *context = kernel.getContext();
-  kernel.setFunctionType(LLVM::LLVMFunctionType::get(
-      LLVM::LLVMVoidType::get(context), llvm::to_vector(entry.getArgumentTypes())));
-  // Results do not overlap arguments, so that arguments may be read through the read-only cache.
+  kernel.setFunctionType(
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
+                                  llvm::to_vector(entry.getArgumentTypes())));
+  // Results do not overlap arguments, so that arguments may be read through the
+  // read-only cache.
   for (const auto &[value, tensor] : tensors) {
     auto parameter = parameters.find(
         toString(json::Object{{"kind", "pointer"}, {"of", tensor.name}}));
     if (parameter == parameters.end())
       continue;
     unsigned index = cast<BlockArgument>(parameter->second).getArgNumber();
-    kernel.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(), UnitAttr::get(context));
+    kernel.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(),
+                      UnitAttr::get(context));
     if (isa<BlockArgument>(value))
-      kernel.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(), UnitAttr::get(context));
+      kernel.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(),
+                        UnitAttr::get(context));
   }
   return std::move(descriptions);
 }

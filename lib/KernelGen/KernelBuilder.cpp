@@ -32,25 +32,55 @@ Value KernelBuilder::constant(TypedAttr value) {
   return known;
 }
 Value KernelBuilder::i1(bool value) { return constant(getBoolAttr(value)); }
-Value KernelBuilder::i32(int64_t value) { return constant(getI32IntegerAttr(value)); }
-Value KernelBuilder::i64(int64_t value) { return constant(getI64IntegerAttr(value)); }
-Value KernelBuilder::f32(double value) { return constant(getF32FloatAttr(value)); }
+Value KernelBuilder::i32(int64_t value) {
+  return constant(getI32IntegerAttr(value));
+}
+Value KernelBuilder::i64(int64_t value) {
+  return constant(getI64IntegerAttr(value));
+}
+Value KernelBuilder::f32(double value) {
+  return constant(getF32FloatAttr(value));
+}
 Value KernelBuilder::like(Value a, int64_t value) {
   return constant(getIntegerAttr(a.getType(), value));
 }
 
-Value KernelBuilder::add(Value a, Value b) { return createOrFold<arith::AddIOp>(a, b); }
-Value KernelBuilder::sub(Value a, Value b) { return createOrFold<arith::SubIOp>(a, b); }
-Value KernelBuilder::mul(Value a, Value b) { return createOrFold<arith::MulIOp>(a, b); }
-Value KernelBuilder::divU(Value a, Value b) { return createOrFold<arith::DivUIOp>(a, b); }
-Value KernelBuilder::remU(Value a, Value b) { return createOrFold<arith::RemUIOp>(a, b); }
-Value KernelBuilder::andI(Value a, Value b) { return createOrFold<arith::AndIOp>(a, b); }
-Value KernelBuilder::orI(Value a, Value b) { return createOrFold<arith::OrIOp>(a, b); }
-Value KernelBuilder::xorI(Value a, Value b) { return createOrFold<arith::XOrIOp>(a, b); }
-Value KernelBuilder::shl(Value a, Value b) { return createOrFold<arith::ShLIOp>(a, b); }
-Value KernelBuilder::shrU(Value a, Value b) { return createOrFold<arith::ShRUIOp>(a, b); }
-Value KernelBuilder::min(Value a, Value b) { return createOrFold<arith::MinSIOp>(a, b); }
-Value KernelBuilder::max(Value a, Value b) { return createOrFold<arith::MaxSIOp>(a, b); }
+Value KernelBuilder::add(Value a, Value b) {
+  return createOrFold<arith::AddIOp>(a, b);
+}
+Value KernelBuilder::sub(Value a, Value b) {
+  return createOrFold<arith::SubIOp>(a, b);
+}
+Value KernelBuilder::mul(Value a, Value b) {
+  return createOrFold<arith::MulIOp>(a, b);
+}
+Value KernelBuilder::divU(Value a, Value b) {
+  return createOrFold<arith::DivUIOp>(a, b);
+}
+Value KernelBuilder::remU(Value a, Value b) {
+  return createOrFold<arith::RemUIOp>(a, b);
+}
+Value KernelBuilder::andI(Value a, Value b) {
+  return createOrFold<arith::AndIOp>(a, b);
+}
+Value KernelBuilder::orI(Value a, Value b) {
+  return createOrFold<arith::OrIOp>(a, b);
+}
+Value KernelBuilder::xorI(Value a, Value b) {
+  return createOrFold<arith::XOrIOp>(a, b);
+}
+Value KernelBuilder::shl(Value a, Value b) {
+  return createOrFold<arith::ShLIOp>(a, b);
+}
+Value KernelBuilder::shrU(Value a, Value b) {
+  return createOrFold<arith::ShRUIOp>(a, b);
+}
+Value KernelBuilder::min(Value a, Value b) {
+  return createOrFold<arith::MinSIOp>(a, b);
+}
+Value KernelBuilder::max(Value a, Value b) {
+  return createOrFold<arith::MaxSIOp>(a, b);
+}
 Value KernelBuilder::lt(Value a, Value b) {
   return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, a, b);
 }
@@ -64,36 +94,60 @@ Value KernelBuilder::select(Value condition, Value a, Value b) {
   return createOrFold<arith::SelectOp>(condition, a, b);
 }
 Value KernelBuilder::toI64(Value a) {
-  return a.getType().isInteger(64) ? a : createOrFold<arith::ExtSIOp>(getI64Type(), a);
+  return a.getType().isInteger(64)
+             ? a
+             : createOrFold<arith::ExtSIOp>(getI64Type(), a);
 }
 Value KernelBuilder::toI32(Value a) {
-  return a.getType().isInteger(32) ? a : createOrFold<arith::TruncIOp>(getI32Type(), a);
+  return a.getType().isInteger(32)
+             ? a
+             : createOrFold<arith::TruncIOp>(getI32Type(), a);
 }
 
 //===----------------------------------------------------------------------===//
 // Floats
 //===----------------------------------------------------------------------===//
 
-Value KernelBuilder::addF(Value a, Value b) { return create<arith::AddFOp>(a, b); }
-Value KernelBuilder::mulF(Value a, Value b) { return create<arith::MulFOp>(a, b); }
-Value KernelBuilder::fma(Value a, Value b, Value c) { return create<LLVM::FMAOp>(a, b, c); }
+Value KernelBuilder::addF(Value a, Value b) {
+  return create<arith::AddFOp>(a, b);
+}
+Value KernelBuilder::mulF(Value a, Value b) {
+  return create<arith::MulFOp>(a, b);
+}
+Value KernelBuilder::fma(Value a, Value b, Value c) {
+  return create<LLVM::FMAOp>(a, b, c);
+}
 Value KernelBuilder::negF(Value a) { return create<arith::NegFOp>(a); }
-Value KernelBuilder::maxF(Value a, Value b) { return create<arith::MaxNumFOp>(a, b); }
-Value KernelBuilder::maxOrNaN(Value a, Value b) { return create<arith::MaximumFOp>(a, b); }
+Value KernelBuilder::maxF(Value a, Value b) {
+  return create<arith::MaxNumFOp>(a, b);
+}
+Value KernelBuilder::maxOrNaN(Value a, Value b) {
+  return create<arith::MaximumFOp>(a, b);
+}
 Value KernelBuilder::eqF(Value a, Value b) {
   return create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, a, b);
 }
 
 static Value callUnary(KernelBuilder &b, StringRef intrinsic, Value a) {
-  return b.create<LLVM::CallIntrinsicOp>(a.getType(), b.getStringAttr(intrinsic), ValueRange(a))
+  return b
+      .create<LLVM::CallIntrinsicOp>(a.getType(), b.getStringAttr(intrinsic),
+                                     ValueRange(a))
       .getResult(0);
 }
 // The forms with .ftz: the others cost a scaling of denormals per element.
-Value KernelBuilder::exp2(Value a) { return callUnary(*this, "llvm.nvvm.ex2.approx.ftz.f32", a); }
-Value KernelBuilder::log2(Value a) { return callUnary(*this, "llvm.nvvm.lg2.approx.ftz.f", a); }
-Value KernelBuilder::rcp(Value a) { return create<NVVM::RcpApproxFtzF32Op>(getF32Type(), a); }
+Value KernelBuilder::exp2(Value a) {
+  return callUnary(*this, "llvm.nvvm.ex2.approx.ftz.f32", a);
+}
+Value KernelBuilder::log2(Value a) {
+  return callUnary(*this, "llvm.nvvm.lg2.approx.ftz.f", a);
+}
+Value KernelBuilder::rcp(Value a) {
+  return create<NVVM::RcpApproxFtzF32Op>(getF32Type(), a);
+}
 
-Value KernelBuilder::fromInt(Value a) { return create<arith::SIToFPOp>(getF32Type(), a); }
+Value KernelBuilder::fromInt(Value a) {
+  return create<arith::SIToFPOp>(getF32Type(), a);
+}
 Value KernelBuilder::toF32(Value a) {
   return a.getType().isF32() ? a : create<arith::ExtFOp>(getF32Type(), a);
 }
@@ -105,7 +159,8 @@ Value KernelBuilder::pack(Value low, Value high, Type type) {
   Type vector = VectorType::get({2}, type);
   auto build = [&](auto op) -> Value {
     using Op = decltype(op);
-    return create<Op>(vector, high, low, /*random_bits=*/Value(), NVVM::FPRoundingMode::RN);
+    return create<Op>(vector, high, low, /*random_bits=*/Value(),
+                      NVVM::FPRoundingMode::RN);
   };
   Value pair = type.isBF16() ? build(NVVM::ConvertF32x2ToBF16x2Op())
                              : build(NVVM::ConvertF32x2ToF16x2Op());
@@ -116,12 +171,16 @@ Value KernelBuilder::pack(Value low, Value high, Type type) {
 // Threads
 //===----------------------------------------------------------------------===//
 
-Value KernelBuilder::threadId() { return create<NVVM::ThreadIdXOp>(getI32Type()); }
-Value KernelBuilder::blockId() { return create<NVVM::BlockIdXOp>(getI32Type()); }
+Value KernelBuilder::threadId() {
+  return create<NVVM::ThreadIdXOp>(getI32Type());
+}
+Value KernelBuilder::blockId() {
+  return create<NVVM::BlockIdXOp>(getI32Type());
+}
 
 Value KernelBuilder::shuffleXor(Value a, int64_t mask) {
-  return create<NVVM::ShflOp>(a.getType(), i32(-1), a, i32(mask), i32(31), NVVM::ShflKind::bfly,
-                              UnitAttr());
+  return create<NVVM::ShflOp>(a.getType(), i32(-1), a, i32(mask), i32(31),
+                              NVVM::ShflKind::bfly, UnitAttr());
 }
 
 void KernelBuilder::barrier() { create<NVVM::BarrierOp>(); }
@@ -130,19 +189,26 @@ Value KernelBuilder::barrierAny(Value condition) {
   Value predicate = createOrFold<arith::ExtUIOp>(getI32Type(), condition);
   auto barrier = create<NVVM::BarrierOp>(
       TypeRange(getI32Type()), Value(), Value(),
-      NVVM::BarrierReductionAttr::get(getContext(), NVVM::BarrierReduction::OR), predicate);
-  return create<arith::CmpIOp>(arith::CmpIPredicate::ne, barrier->getResult(0), i32(0));
+      NVVM::BarrierReductionAttr::get(getContext(), NVVM::BarrierReduction::OR),
+      predicate);
+  return create<arith::CmpIOp>(arith::CmpIPredicate::ne, barrier->getResult(0),
+                               i32(0));
 }
 
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
 
-Type KernelBuilder::sharedPtrType() { return LLVM::LLVMPointerType::get(getContext(), 3); }
-Type KernelBuilder::globalPtrType() { return LLVM::LLVMPointerType::get(getContext(), 1); }
+Type KernelBuilder::sharedPtrType() {
+  return LLVM::LLVMPointerType::get(getContext(), 3);
+}
+Type KernelBuilder::globalPtrType() {
+  return LLVM::LLVMPointerType::get(getContext(), 1);
+}
 
 Value KernelBuilder::offsetPtr(Value ptr, Value bytes) {
-  return create<LLVM::GEPOp>(ptr.getType(), getI8Type(), ptr, ArrayRef<LLVM::GEPArg>{bytes});
+  return create<LLVM::GEPOp>(ptr.getType(), getI8Type(), ptr,
+                             ArrayRef<LLVM::GEPArg>{bytes});
 }
 Value KernelBuilder::offsetPtr(Value ptr, int64_t bytes) {
   if (bytes == 0)
@@ -167,7 +233,8 @@ Value KernelBuilder::extractElement(Value vector, int64_t index) {
 Value KernelBuilder::makeVector(ValueRange elements) {
   if (elements.size() == 1)
     return elements.front();
-  Type type = VectorType::get({int64_t(elements.size())}, elements.front().getType());
+  Type type =
+      VectorType::get({int64_t(elements.size())}, elements.front().getType());
   Value vector = create<LLVM::PoisonOp>(type);
   for (auto [index, element] : llvm::enumerate(elements))
     vector = create<LLVM::InsertElementOp>(vector, element, i32(index));
@@ -185,12 +252,13 @@ void KernelBuilder::ifThen(Value condition, function_ref<void()> body) {
   body();
 }
 
-Values KernelBuilder::ifElse(Value condition, TypeRange types, function_ref<Values()> then,
+Values KernelBuilder::ifElse(Value condition, TypeRange types,
+                             function_ref<Values()> then,
                              function_ref<Values()> otherwise) {
   auto op = create<scf::IfOp>(types, condition, /*withElseRegion=*/true);
   InsertionGuard guard(*this);
-  for (auto [block, build] :
-       {std::pair(op.thenBlock(), then), std::pair(op.elseBlock(), otherwise)}) {
+  for (auto [block, build] : {std::pair(op.thenBlock(), then),
+                              std::pair(op.elseBlock(), otherwise)}) {
     setInsertionPointToStart(block);
     Values results = build();
     // Without results the op comes with its terminators.
@@ -200,14 +268,16 @@ Values KernelBuilder::ifElse(Value condition, TypeRange types, function_ref<Valu
   return op.getResults();
 }
 
-void KernelBuilder::forLoop(Value from, Value to, int64_t step, function_ref<void(Value)> body) {
+void KernelBuilder::forLoop(Value from, Value to, int64_t step,
+                            function_ref<void(Value)> body) {
   auto op = create<scf::ForOp>(from, to, i32(step));
   InsertionGuard guard(*this);
   setInsertionPointToStart(op.getBody());
   body(op.getInductionVar());
 }
 
-Values KernelBuilder::whileLoop(ValueRange init, function_ref<Value(ValueRange)> condition,
+Values KernelBuilder::whileLoop(ValueRange init,
+                                function_ref<Value(ValueRange)> condition,
                                 function_ref<Values(ValueRange)> body) {
   SmallVector<Location> locs(init.size(), getLoc());
   auto op = create<scf::WhileOp>(init.getTypes(), init);
@@ -220,6 +290,7 @@ Values KernelBuilder::whileLoop(ValueRange init, function_ref<Value(ValueRange)>
   return op.getResults();
 }
 
-Part::Part(KernelBuilder &builder, StringRef name) : builder(builder), saved(builder.getLoc()) {
+Part::Part(KernelBuilder &builder, StringRef name)
+    : builder(builder), saved(builder.getLoc()) {
   builder.setLoc(NameLoc::get(builder.getStringAttr(name), builder.getLoc()));
 }

@@ -14,12 +14,13 @@ using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Smallest reference of ReLU attention: its reciprocal is finite, and no score of weight
-/// within f32's normal range lies below.
+/// Smallest reference of ReLU attention: its reciprocal is finite, and no score
+/// of weight within f32's normal range lies below.
 static constexpr double kSmallestReluReference = 0x1p-64;
 
 /// Reduces over the four threads that share a row.
-static Value reduceQuad(KernelBuilder &b, Value value, function_ref<Value(Value, Value)> combine) {
+static Value reduceQuad(KernelBuilder &b, Value value,
+                        function_ref<Value(Value, Value)> combine) {
   for (int64_t mask : {1, 2})
     value = combine(value, b.shuffleXor(value, mask));
   return value;
@@ -29,19 +30,24 @@ OnlineNormalizer::Row OnlineNormalizer::getInitial(KernelBuilder &b) const {
   return {b.f32(isSoftmax() ? -kInfinity : kSmallestReluReference), b.f32(0)};
 }
 
-Value OnlineNormalizer::update(KernelBuilder &b, Row &row, MutableArrayRef<Value> scores) const {
+Value OnlineNormalizer::update(KernelBuilder &b, Row &row,
+                               MutableArrayRef<Value> scores) const {
   Value largest = scores.front();
   for (Value score : scores.drop_front())
     largest = b.maxF(largest, score);
-  largest = reduceQuad(b, largest, [&](Value x, Value y) { return b.maxF(x, y); });
+  largest =
+      reduceQuad(b, largest, [&](Value x, Value y) { return b.maxF(x, y); });
 
   Value factor, sum;
-  auto accumulate = [&](Value weight) { sum = sum ? b.addF(sum, weight) : weight; };
+  auto accumulate = [&](Value weight) {
+    sum = sum ? b.addF(sum, weight) : weight;
+  };
   if (isSoftmax()) {
     // exp(scale (s - r)) = exp2(c s - c r): one fma and one exp2 per element.
     Value c = b.f32(scale * llvm::numbers::log2e);
     Value reference = b.maxF(row.reference, largest);
-    // As long as no key is visible the reference is -inf; 0 in its place keeps -inf - -inf away.
+    // As long as no key is visible the reference is -inf; 0 in its place keeps
+    // -inf - -inf away.
     Value empty = b.eqF(reference, b.f32(-kInfinity));
     Value shift = b.negF(b.mulF(b.select(empty, b.f32(0), reference), c));
     factor = b.exp2(b.fma(row.reference, c, shift));
@@ -66,10 +72,12 @@ Value OnlineNormalizer::update(KernelBuilder &b, Row &row, MutableArrayRef<Value
 }
 
 void OnlineNormalizer::finish(KernelBuilder &b, Row &row) const {
-  row.sum = reduceQuad(b, row.sum, [&](Value x, Value y) { return b.addF(x, y); });
+  row.sum =
+      reduceQuad(b, row.sum, [&](Value x, Value y) { return b.addF(x, y); });
 }
 
-Value OnlineNormalizer::getOutputFactor(KernelBuilder &b, const Row &row, Value nkv) const {
+Value OnlineNormalizer::getOutputFactor(KernelBuilder &b, const Row &row,
+                                        Value nkv) const {
   auto inverseOrZero = [&](Value divisor) {
     return b.select(b.eqF(divisor, b.f32(0)), b.f32(0), b.rcp(divisor));
   };
@@ -88,5 +96,6 @@ Value OnlineNormalizer::getOutputFactor(KernelBuilder &b, const Row &row, Value 
 Value OnlineNormalizer::getLogSumExp(KernelBuilder &b, const Row &row) const {
   assert(isSoftmax() && "only softmax has a log-sum-exp");
   // An empty row has sum 0, so both terms are -inf.
-  return b.fma(row.reference, b.f32(scale), b.mulF(b.log2(row.sum), b.f32(llvm::numbers::ln2)));
+  return b.fma(row.reference, b.f32(scale),
+               b.mulF(b.log2(row.sum), b.f32(llvm::numbers::ln2)));
 }

@@ -13,20 +13,23 @@ using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 
 RotationOperands RotationOperands::getQuery(AttentionOp op) {
-  return {op.getQRotationAttr(), op.getQCos(), op.getQSin(), op.getQOffset(), op.getQPositions()};
+  return {op.getQRotationAttr(), op.getQCos(), op.getQSin(), op.getQOffset(),
+          op.getQPositions()};
 }
 RotationOperands RotationOperands::getKey(AttentionOp op) {
-  return {op.getKRotationAttr(), op.getKCos(), op.getKSin(), op.getKOffset(), op.getKPositions()};
+  return {op.getKRotationAttr(), op.getKCos(), op.getKSin(), op.getKOffset(),
+          op.getKPositions()};
 }
 int64_t RotationOperands::getWidth() const {
   return 2 * cast<RankedTensorType>(cos.getType()).getShape()[1];
 }
 
-/// Features that a thread moves at once: the largest power of two that divides what lies together,
-/// at most a chunk.
+/// Features that a thread moves at once: the largest power of two that divides
+/// what lies together, at most a chunk.
 static int64_t getFeatureVectorSize(const RotationOperands &operands) {
-  int64_t together = operands.attr.getPairing() == Pairing::Half ? operands.getWidth() / 2
-                                                                 : operands.getWidth();
+  int64_t together = operands.attr.getPairing() == Pairing::Half
+                         ? operands.getWidth() / 2
+                         : operands.getWidth();
   return std::min<int64_t>(SharedLayout::kChunkElements, together & -together);
 }
 
@@ -35,7 +38,8 @@ int64_t RotationOperands::getTableVectorSize() const {
   return attr.getPairing() == Pairing::Half ? features : features / 2;
 }
 
-Value TileRotation::getTableRow(KernelBuilder &b, Value row, Value numRows, Value batch) const {
+Value TileRotation::getTableRow(KernelBuilder &b, Value row, Value numRows,
+                                Value batch) const {
   Value position;
   if (operands.positions) {
     auto type = cast<RankedTensorType>(operands.positions.getType());
@@ -44,8 +48,10 @@ Value TileRotation::getTableRow(KernelBuilder &b, Value row, Value numRows, Valu
     Value index = b.toI64(b.min(row, b.sub(numRows, 1)));
     Value offset = b.mul(index, abi.getStride(b, operands.positions, rank - 1));
     if (rank == 2 && type.getShape()[0] != 1)
-      offset = b.add(offset, b.mul(b.toI64(batch), abi.getStride(b, operands.positions, 0)));
-    Value address = b.offsetPtr(abi.getPointer(b, operands.positions), b.mul(offset, bytes));
+      offset = b.add(offset, b.mul(b.toI64(batch),
+                                   abi.getStride(b, operands.positions, 0)));
+    Value address = b.offsetPtr(abi.getPointer(b, operands.positions),
+                                b.mul(offset, bytes));
     position = b.toI64(b.load(type.getElementType(), address, bytes));
   } else {
     position = b.toI64(row);
@@ -58,33 +64,39 @@ Value TileRotation::getTableRow(KernelBuilder &b, Value row, Value numRows, Valu
   return b.max(b.min(position, b.sub(tableRows, 1)), 0);
 }
 
-Values TileRotation::loadTable(KernelBuilder &b, Value table, Value row, Value column,
-                               int64_t size) const {
+Values TileRotation::loadTable(KernelBuilder &b, Value table, Value row,
+                               Value column, int64_t size) const {
   Type type = cast<RankedTensorType>(table.getType()).getElementType();
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
-  Value element = b.add(b.mul(row, abi.getStride(b, table, 0)), b.toI64(column));
+  Value element =
+      b.add(b.mul(row, abi.getStride(b, table, 0)), b.toI64(column));
   Value address = b.offsetPtr(abi.getPointer(b, table), b.mul(element, bytes));
   Type vectorType = size == 1 ? type : VectorType::get({size}, type);
-  Value vector = b.load(vectorType, address, std::min<int64_t>(16, size * bytes));
+  Value vector =
+      b.load(vectorType, address, std::min<int64_t>(16, size * bytes));
   Values elements;
   for (int64_t index = 0; index < size; ++index)
     elements.push_back(b.toF32(b.extractElement(vector, index)));
   return elements;
 }
 
-void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout, Value tile, Value firstRow,
-                        Value numRows, Value batch, Value thread) const {
+void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
+                        Value tile, Value firstRow, Value numRows, Value batch,
+                        Value thread) const {
   Part part(b, "rotate");
   bool half = operands.attr.getPairing() == Pairing::Half;
   int64_t size = getFeatureVectorSize(operands);
-  int64_t unitsPerRow = (half ? operands.getWidth() / 2 : operands.getWidth()) / size;
-  Type vectorType = size == 1 ? elementType : VectorType::get({size}, elementType);
+  int64_t unitsPerRow =
+      (half ? operands.getWidth() / 2 : operands.getWidth()) / size;
+  Type vectorType =
+      size == 1 ? elementType : VectorType::get({size}, elementType);
 
   // Pointer to `size` features of a row from feature `feature` on.
   auto getAddress = [&](Value row, Value feature) {
     Value chunk = b.divU(feature, SharedLayout::kChunkElements);
     Value inChunk = b.remU(feature, SharedLayout::kChunkElements);
-    return b.offsetPtr(tile, b.add(layout.getOffset(b, row, chunk), b.mul(inChunk, 2)));
+    return b.offsetPtr(
+        tile, b.add(layout.getOffset(b, row, chunk), b.mul(inChunk, 2)));
   };
   auto loadFeatures = [&](Value address) {
     Value vector = b.load(vectorType, address, 2 * size);
@@ -104,26 +116,28 @@ void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout, Value tile
     x = rotatedX;
   };
 
-  b.forLoop(thread, b.i32(layout.getRows() * unitsPerRow), threads, [&](Value unit) {
-    Value row = b.divU(unit, unitsPerRow);
-    Value feature = b.mul(b.remU(unit, unitsPerRow), size);
-    Value tableRow = getTableRow(b, b.add(firstRow, row), numRows, batch);
-    Value column = half ? feature : b.divU(feature, 2);
-    int64_t columns = operands.getTableVectorSize();
-    Values cos = loadTable(b, operands.cos, tableRow, column, columns);
-    Values sin = loadTable(b, operands.sin, tableRow, column, columns);
-    Value address = getAddress(row, feature);
-    Values x = loadFeatures(address);
-    if (half) {
-      Value partner = getAddress(row, b.add(feature, operands.getWidth() / 2));
-      Values y = loadFeatures(partner);
-      for (int64_t index = 0; index < columns; ++index)
-        rotate(x[index], y[index], cos[index], sin[index]);
-      storeFeatures(y, partner);
-    } else {
-      for (int64_t index = 0; index < columns; ++index)
-        rotate(x[2 * index], x[2 * index + 1], cos[index], sin[index]);
-    }
-    storeFeatures(x, address);
-  });
+  b.forLoop(
+      thread, b.i32(layout.getRows() * unitsPerRow), threads, [&](Value unit) {
+        Value row = b.divU(unit, unitsPerRow);
+        Value feature = b.mul(b.remU(unit, unitsPerRow), size);
+        Value tableRow = getTableRow(b, b.add(firstRow, row), numRows, batch);
+        Value column = half ? feature : b.divU(feature, 2);
+        int64_t columns = operands.getTableVectorSize();
+        Values cos = loadTable(b, operands.cos, tableRow, column, columns);
+        Values sin = loadTable(b, operands.sin, tableRow, column, columns);
+        Value address = getAddress(row, feature);
+        Values x = loadFeatures(address);
+        if (half) {
+          Value partner =
+              getAddress(row, b.add(feature, operands.getWidth() / 2));
+          Values y = loadFeatures(partner);
+          for (int64_t index = 0; index < columns; ++index)
+            rotate(x[index], y[index], cos[index], sin[index]);
+          storeFeatures(y, partner);
+        } else {
+          for (int64_t index = 0; index < columns; ++index)
+            rotate(x[2 * index], x[2 * index + 1], cos[index], sin[index]);
+        }
+        storeFeatures(x, address);
+      });
 }

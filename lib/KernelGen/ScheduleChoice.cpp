@@ -45,6 +45,8 @@ constexpr double kAssumedKeys = 1024;
 /// Instructions of the softmax per score, and per row and step.
 constexpr double kScoreInstructions = 6;
 constexpr double kRowInstructions = 64;
+/// Lane instructions that an SM issues in a clock: four schedulers, a warp
+/// each, on all chips of the table.
 constexpr double kLanes = 128;
 /// Warps that the schedulers of an SM need to be all busy.
 constexpr double kSchedulers = 4;

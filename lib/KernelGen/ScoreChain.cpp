@@ -24,34 +24,43 @@ LogicalResult ScoreChain::verify(AttentionOp op) {
   for (Operation &operation : op.getScore().front()) {
     bool known = isa<tensor::ExtractOp, YieldOp>(operation) ||
                  isa<arith::ArithDialect>(operation.getDialect()) ||
-                 isa<math::ExpOp, math::Exp2Op, math::LogOp, math::Log2Op, math::AbsFOp,
-                     math::AbsIOp, math::FmaOp, math::SqrtOp, math::TanhOp, math::CountLeadingZerosOp>(operation);
+                 isa<math::ExpOp, math::Exp2Op, math::LogOp, math::Log2Op,
+                     math::AbsFOp, math::AbsIOp, math::FmaOp, math::SqrtOp,
+                     math::TanhOp, math::CountLeadingZerosOp>(operation);
     if (!known || operation.getNumRegions() != 0 ||
         (operation.getNumResults() != 1 && !isa<YieldOp>(operation)))
       return operation.emitOpError("has no device form in a score region");
     for (Type type : operation.getResultTypes())
       if (!type.isIntOrIndexOrFloat() || type.isF64())
-        return operation.emitOpError("expected a scalar of at most 32 bits of float, got ") << type;
+        return operation.emitOpError(
+                   "expected a scalar of at most 32 bits of float, got ")
+               << type;
   }
   return success();
 }
 
-Value ScoreChain::apply(KernelBuilder &b, Value score, const ScorePosition &position) const {
+Value ScoreChain::apply(KernelBuilder &b, Value score,
+                        const ScorePosition &position) const {
   Block &block = op.getScore().front();
   IRMapping map;
-  map.map(ValueRange(block.getArguments().take_front(AttentionOp::NumFixedScoreArgs)),
-          ValueRange{score, position.batch, position.head, position.query, position.key,
-                     position.nq, position.nkv, position.numHeads});
+  map.map(ValueRange(
+              block.getArguments().take_front(AttentionOp::NumFixedScoreArgs)),
+          ValueRange{score, position.batch, position.head, position.query,
+                     position.key, position.nq, position.nkv,
+                     position.numHeads});
   for (Operation &operation : block.without_terminator())
     map.map(operation.getResult(0), emit(b, operation, map));
   return map.lookup(cast<YieldOp>(block.getTerminator()).getScore());
 }
 
-Value ScoreChain::emit(KernelBuilder &b, Operation &operation, IRMapping &map) const {
+Value ScoreChain::emit(KernelBuilder &b, Operation &operation,
+                       IRMapping &map) const {
   if (isa<tensor::ExtractOp>(operation))
     return emitExtract(b, operation, map);
 
-  auto operand = [&](int64_t index) { return map.lookup(operation.getOperand(index)); };
+  auto operand = [&](int64_t index) {
+    return map.lookup(operation.getOperand(index));
+  };
   // Approximations for what the device computes in base 2.
   if (isa<math::ExpOp>(operation))
     return b.exp2(b.mulF(operand(0), b.f32(kLog2E)));
@@ -63,7 +72,8 @@ Value ScoreChain::emit(KernelBuilder &b, Operation &operation, IRMapping &map) c
     return b.log2(operand(0));
 
   if (isa<math::TanhOp>(operation)) {
-    // 1 - 2 / (exp(2 x) + 1): saturates to +-1 where the exponential does to inf and 0.
+    // 1 - 2 / (exp(2 x) + 1): saturates to +-1 where the exponential does to
+    // inf and 0.
     Value exponential = b.exp2(b.mulF(operand(0), b.f32(2 * kLog2E)));
     return b.fma(b.rcp(b.addF(exponential, b.f32(1))), b.f32(-2), b.f32(1));
   }
@@ -93,11 +103,12 @@ Value ScoreChain::emit(KernelBuilder &b, Operation &operation, IRMapping &map) c
   return clone->getResult(0);
 }
 
-Value ScoreChain::emitExtract(KernelBuilder &b, Operation &operation, IRMapping &map) const {
+Value ScoreChain::emitExtract(KernelBuilder &b, Operation &operation,
+                              IRMapping &map) const {
   auto extract = cast<tensor::ExtractOp>(operation);
   auto argument = cast<BlockArgument>(extract.getTensor());
-  Value tensor =
-      op.getScoreOperands()[argument.getArgNumber() - AttentionOp::NumFixedScoreArgs];
+  Value tensor = op.getScoreOperands()[argument.getArgNumber() -
+                                       AttentionOp::NumFixedScoreArgs];
   Value offset = b.i64(0);
   for (auto [dim, index] : llvm::enumerate(extract.getIndices())) {
     Value stride = abi.getStride(b, tensor, dim);

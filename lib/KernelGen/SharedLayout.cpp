@@ -10,7 +10,8 @@
 using namespace mlir;
 using namespace mlir::attnfuse::kernelgen;
 
-SharedLayout::SharedLayout(int64_t rows, int64_t columns) : rows(rows), columns(columns) {
+SharedLayout::SharedLayout(int64_t rows, int64_t columns)
+    : rows(rows), columns(columns) {
   assert(columns % 16 == 0 && "rows are whole MMA steps");
   int64_t chunk = 0;
   for (int64_t width : {8, 4, 2})
@@ -27,11 +28,14 @@ const SharedLayout::Panel &SharedLayout::getPanel(int64_t chunk) const {
 int64_t SharedLayout::getOffset(int64_t row, int64_t chunk) const {
   const Panel &panel = getPanel(chunk);
   int64_t swizzle = row / (8 / panel.chunks) % panel.chunks;
-  return panel.byteOffset + row * panel.getPitch() + ((chunk - panel.firstChunk) ^ swizzle) * 16;
+  return panel.byteOffset + row * panel.getPitch() +
+         ((chunk - panel.firstChunk) ^ swizzle) * 16;
 }
 
-/// Offset of chunk `chunk` (counted from the panel's first) of `row`, less the panel's own offset.
-static Value getOffsetInPanel(KernelBuilder &b, const SharedLayout::Panel &panel, Value row,
+/// Offset of chunk `chunk` (counted from the panel's first) of `row`, less the
+/// panel's own offset.
+static Value getOffsetInPanel(KernelBuilder &b,
+                              const SharedLayout::Panel &panel, Value row,
                               Value chunk) {
   Value swizzle = b.andI(b.divU(row, 8 / panel.chunks), panel.chunks - 1);
   return b.add(b.mul(row, panel.getPitch()), b.shl(b.xorI(chunk, swizzle), 4));
@@ -47,15 +51,17 @@ Value SharedLayout::getOffset(KernelBuilder &b, Value row, Value chunk) const {
   for (const Panel &panel : panels) {
     if (panel.chunks == 8)
       continue;
-    Value here = b.add(getOffsetInPanel(b, panel, row, b.sub(chunk, panel.firstChunk)),
-                       panel.byteOffset);
-    offset = offset ? b.select(b.lt(chunk, panel.firstChunk), offset, here) : here;
+    Value here =
+        b.add(getOffsetInPanel(b, panel, row, b.sub(chunk, panel.firstChunk)),
+              panel.byteOffset);
+    offset =
+        offset ? b.select(b.lt(chunk, panel.firstChunk), offset, here) : here;
   }
   return offset;
 }
 
-LaneAddress::LaneAddress(KernelBuilder &b, const SharedLayout &layout, Value tile, Value row,
-                         Value chunkLowBit)
+LaneAddress::LaneAddress(KernelBuilder &b, const SharedLayout &layout,
+                         Value tile, Value row, Value chunkLowBit)
     : layout(layout), tile(tile) {
   for (const SharedLayout::Panel &panel : layout.getPanels()) {
     bool known = !laneOffsets.empty() && panel.chunks == 8;
@@ -64,11 +70,15 @@ LaneAddress::LaneAddress(KernelBuilder &b, const SharedLayout &layout, Value til
   }
 }
 
-Value LaneAddress::get(KernelBuilder &b, int64_t rowOffset, int64_t evenChunk) const {
-  assert(rowOffset % 8 == 0 && evenChunk % 2 == 0 && "only the lane's part is a run-time value");
+Value LaneAddress::get(KernelBuilder &b, int64_t rowOffset,
+                       int64_t evenChunk) const {
+  assert(rowOffset % 8 == 0 && evenChunk % 2 == 0 &&
+         "only the lane's part is a run-time value");
   const SharedLayout::Panel &panel = layout.getPanel(evenChunk);
   Value lane = laneOffsets[&panel - layout.getPanels().data()];
-  // The swizzle is an XOR below the pitch, so the constant chunk may be XORed afterwards.
+  // The swizzle is an XOR below the pitch, so the constant chunk may be XORed
+  // afterwards.
   Value offset = b.xorI(lane, (evenChunk - panel.firstChunk) * 16);
-  return b.offsetPtr(b.offsetPtr(tile, offset), panel.byteOffset + rowOffset * panel.getPitch());
+  return b.offsetPtr(b.offsetPtr(tile, offset),
+                     panel.byteOffset + rowOffset * panel.getPitch());
 }

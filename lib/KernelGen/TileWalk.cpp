@@ -14,10 +14,12 @@ using namespace mlir::attnfuse::kernelgen;
 /// A bound of a band that never limits.
 static constexpr int64_t kUnlimited = kMaxLength + 1;
 
-BandLimits BandLimits::get(KernelBuilder &b, ArrayAttr bands, Value nq, Value nkv) {
+BandLimits BandLimits::get(KernelBuilder &b, ArrayAttr bands, Value nq,
+                           Value nkv) {
   BandLimits limits;
   for (BandAttr band : bands.getAsRange<BandAttr>()) {
-    Value diagonal = band.getAlign() == Alignment::BottomRight ? b.sub(nkv, nq) : b.i32(0);
+    Value diagonal =
+        band.getAlign() == Alignment::BottomRight ? b.sub(nkv, nq) : b.i32(0);
     if (band.getLeft()) {
       Value lower = b.sub(diagonal, std::min(*band.getLeft(), kUnlimited));
       limits.lower = limits.lower ? b.max(limits.lower, lower) : lower;
@@ -30,15 +32,19 @@ BandLimits BandLimits::get(KernelBuilder &b, ArrayAttr bands, Value nq, Value nk
   return limits;
 }
 
-TileWalk::TileWalk(KernelBuilder &b, BandLimits limits, std::optional<BlockList> blocks,
-                   Value firstRow, int64_t tileM, int64_t tileN, Value nq, Value nkv)
-    : limits(limits), blocks(blocks), firstRow(firstRow), nkv(nkv), tileN(tileN) {
+TileWalk::TileWalk(KernelBuilder &b, BandLimits limits,
+                   std::optional<BlockList> blocks, Value firstRow,
+                   int64_t tileM, int64_t tileN, Value nq, Value nkv)
+    : limits(limits), blocks(blocks), firstRow(firstRow), nkv(nkv),
+      tileN(tileN) {
   lastRow = b.sub(b.min(b.add(firstRow, tileM), nq), 1);
   Value endKey = nkv;
   if (limits.upper)
     endKey = b.max(b.min(b.add(b.add(lastRow, limits.upper), 1), nkv), 0);
   endTile = b.ceilDiv(endKey, tileN);
-  firstTile = limits.lower ? b.divU(b.max(b.add(firstRow, limits.lower), 0), tileN) : b.i32(0);
+  firstTile = limits.lower
+                  ? b.divU(b.max(b.add(firstRow, limits.lower), 0), tileN)
+                  : b.i32(0);
 }
 
 Values TileWalk::begin(KernelBuilder &b) {
@@ -84,13 +90,14 @@ Values TileWalk::seek(KernelBuilder &b, Value entry, Value tileInBlock) {
         Values tile = b.ifElse(
             inList, b.getI32Type(),
             [&]() -> Values {
-              Value address = b.offsetPtr(blocks->indices,
-                                          b.mul(b.mul(index, blocks->stride), 4));
+              Value address = b.offsetPtr(
+                  blocks->indices, b.mul(b.mul(index, blocks->stride), 4));
               Value block = b.load(b.getI32Type(), address, 4);
               return {b.add(b.mul(block, tiles), inBlock)};
             },
             [&]() -> Values { return {b.i32(0)}; });
-        Value inRange = b.andI(b.le(firstTile, tile[0]), b.lt(tile[0], endTile));
+        Value inRange =
+            b.andI(b.le(firstTile, tile[0]), b.lt(tile[0], endTile));
         Value searching = b.andI(inList, b.xorI(inRange, b.i1(true)));
         Value nextInBlock = b.select(searching, b.add(inBlock, 1), inBlock);
         return {entry, nextInBlock, tile[0], searching};

@@ -21,8 +21,9 @@ struct ElementInfo {
   std::string_view name;
 };
 constexpr ElementInfo kElements[] = {
-    {ElementType::F16, 2, "f16"}, {ElementType::BF16, 2, "bf16"}, {ElementType::F32, 4, "f32"},
-    {ElementType::F64, 8, "f64"}, {ElementType::I32, 4, "i32"},   {ElementType::I64, 8, "i64"}};
+    {ElementType::F16, 2, "f16"}, {ElementType::BF16, 2, "bf16"},
+    {ElementType::F32, 4, "f32"}, {ElementType::F64, 8, "f64"},
+    {ElementType::I32, 4, "i32"}, {ElementType::I64, 8, "i64"}};
 
 template <typename To, typename From>
 To bitCast(From from) {
@@ -44,22 +45,29 @@ void store(std::byte *bytes, int64_t index, T value) {
   std::memcpy(bytes + index * sizeof(T), &value, sizeof(T));
 }
 
-/// Rounds a double to float so that a later rounding to 16 bits is correct: to odd.
+/// Rounds a double to float so that a later rounding to 16 bits is correct: to
+/// odd.
 float roundToOdd(double value) {
   float nearest = float(value);
-  if (double(nearest) == value || !std::isfinite(nearest) || !std::isfinite(value))
+  if (double(nearest) == value || !std::isfinite(nearest) ||
+      !std::isfinite(value))
     return nearest;
   uint32_t bits = bitCast<uint32_t>(nearest);
   if (bits & 1)
     return nearest;
-  // The even neighbour was chosen: take the odd one on the other side of the value.
+  // The even neighbour was chosen: take the odd one on the other side of the
+  // value.
   bool awayFromZero = std::abs(double(nearest)) < std::abs(value);
   return bitCast<float>(awayFromZero ? bits + 1 : bits - 1);
 }
 } // namespace
 
-size_t attnfuse::getElementSize(ElementType type) { return kElements[int(type)].size; }
-std::string_view attnfuse::getElementName(ElementType type) { return kElements[int(type)].name; }
+size_t attnfuse::getElementSize(ElementType type) {
+  return kElements[int(type)].size;
+}
+std::string_view attnfuse::getElementName(ElementType type) {
+  return kElements[int(type)].name;
+}
 
 std::optional<ElementType> attnfuse::parseElementType(std::string_view name) {
   for (const ElementInfo &element : kElements)
@@ -68,7 +76,9 @@ std::optional<ElementType> attnfuse::parseElementType(std::string_view name) {
   return std::nullopt;
 }
 
-float attnfuse::fromBF16(uint16_t bits) { return bitCast<float>(uint32_t(bits) << 16); }
+float attnfuse::fromBF16(uint16_t bits) {
+  return bitCast<float>(uint32_t(bits) << 16);
+}
 
 uint16_t attnfuse::toBF16(float value) {
   uint32_t bits = bitCast<uint32_t>(value);
@@ -98,9 +108,11 @@ uint16_t attnfuse::toF16(float value) {
     return sign | 0x7c00;
   int exponent;
   std::frexp(magnitude, &exponent);
-  // One unit in the last place is 2^(e-11) for a normal in [2^(e-1), 2^e), 2^-24 below.
+  // One unit in the last place is 2^(e-11) for a normal in [2^(e-1), 2^e),
+  // 2^-24 below.
   int ulp = std::max(exponent - 11, -24);
-  // nearbyint rounds to nearest even; the carry into the exponent is what the sum does.
+  // nearbyint rounds to nearest even; the carry into the exponent is what the
+  // sum does.
   int units = int(std::nearbyint(std::ldexp(magnitude, -ulp)));
   return sign | uint16_t(ulp == -24 ? units : ((ulp + 24) << 10) + units);
 }
@@ -111,7 +123,8 @@ HostTensor::HostTensor(ElementType type, std::vector<int64_t> shape)
 }
 
 int64_t HostTensor::getNumElements() const {
-  return std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
+  return std::accumulate(shape.begin(), shape.end(), int64_t(1),
+                         std::multiplies<>());
 }
 
 std::vector<int64_t> HostTensor::getStrides() const {
@@ -155,12 +168,15 @@ void HostTensor::setFloat(int64_t index, double value) {
 }
 
 int64_t HostTensor::getInt(int64_t index) const {
-  assert((type == ElementType::I32 || type == ElementType::I64) && "an integer tensor");
-  return type == ElementType::I32 ? load<int32_t>(data(), index) : load<int64_t>(data(), index);
+  assert((type == ElementType::I32 || type == ElementType::I64) &&
+         "an integer tensor");
+  return type == ElementType::I32 ? load<int32_t>(data(), index)
+                                  : load<int64_t>(data(), index);
 }
 
 void HostTensor::setInt(int64_t index, int64_t value) {
-  assert((type == ElementType::I32 || type == ElementType::I64) && "an integer tensor");
+  assert((type == ElementType::I32 || type == ElementType::I64) &&
+         "an integer tensor");
   if (type == ElementType::I32)
     store(data(), index, int32_t(value));
   else

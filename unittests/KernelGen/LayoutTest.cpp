@@ -40,7 +40,8 @@ TEST_P(SharedLayoutTest, EightRowsOfAMatrixHitDifferentBanks) {
       std::set<int64_t> bankGroups;
       for (int64_t row = 0; row < 8; ++row)
         bankGroups.insert(layout.getOffset(firstRow + row, chunk) / 16 % 8);
-      EXPECT_EQ(bankGroups.size(), 8u) << "rows from " << firstRow << ", chunk " << chunk;
+      EXPECT_EQ(bankGroups.size(), 8u)
+          << "rows from " << firstRow << ", chunk " << chunk;
     }
 }
 
@@ -52,7 +53,8 @@ TEST_P(SharedLayoutTest, RunTimeOffsetsAreTheCompileTimeOnes) {
   SharedLayout layout(24, GetParam());
   for (int64_t row = 0; row < layout.getRows(); ++row)
     for (int64_t chunk = 0; chunk < layout.getChunks(); ++chunk) {
-      // Constants fold, so the emitted arithmetic is evaluated while it is built.
+      // Constants fold, so the emitted arithmetic is evaluated while it is
+      // built.
       Value offset = layout.getOffset(b, b.i32(row), b.i32(chunk));
       APInt value;
       ASSERT_TRUE(matchPattern(offset, m_ConstantInt(&value)));
@@ -61,21 +63,23 @@ TEST_P(SharedLayoutTest, RunTimeOffsetsAreTheCompileTimeOnes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Columns, SharedLayoutTest,
-                         testing::Values(16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224, 240,
-                                         256));
+                         testing::Values(16, 32, 48, 64, 80, 96, 112, 128, 144,
+                                         160, 192, 224, 240, 256));
 
 TEST(Fragments, AccumulatorLanesCoverTheTileOnce) {
   std::set<std::pair<int64_t, int64_t>> seen;
   for (int64_t lane = 0; lane < 32; ++lane)
     for (int64_t element = 0; element < sm80::kAccumulatorSize; ++element)
-      seen.insert({sm80::getAccumulatorRow(lane, element), sm80::getAccumulatorColumn(lane, element)});
+      seen.insert({sm80::getAccumulatorRow(lane, element),
+                   sm80::getAccumulatorColumn(lane, element)});
   EXPECT_EQ(int64_t(seen.size()), sm80::kMmaM * sm80::kMmaN);
   EXPECT_EQ(*seen.rbegin(), std::pair(sm80::kMmaM - 1, sm80::kMmaN - 1));
 }
 
 /// The chunk that lane `lane` addresses, evaluated by folding.
 std::pair<int64_t, int64_t>
-evaluate(function_ref<sm80::LanePosition(KernelBuilder &, Value)> position, int64_t lane) {
+evaluate(function_ref<sm80::LanePosition(KernelBuilder &, Value)> position,
+         int64_t lane) {
   MLIRContext context;
   context.loadDialect<arith::ArithDialect>();
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
@@ -90,11 +94,15 @@ evaluate(function_ref<sm80::LanePosition(KernelBuilder &, Value)> position, int6
 TEST(Fragments, LoadedMatricesAreInFragmentOrder) {
   for (int64_t lane = 0; lane < 32; ++lane) {
     int64_t matrix = lane / 8, row = lane % 8;
-    // A: (rows 0-7, k low), (rows 8-15, k low), (rows 0-7, k high), (rows 8-15, k high).
-    EXPECT_EQ(evaluate(sm80::getLanePositionA, lane), std::pair(row + matrix % 2 * 8, matrix / 2));
+    // A: (rows 0-7, k low), (rows 8-15, k low), (rows 0-7, k high), (rows 8-15,
+    // k high).
+    EXPECT_EQ(evaluate(sm80::getLanePositionA, lane),
+              std::pair(row + matrix % 2 * 8, matrix / 2));
     // B: (n 0-7, k low), (n 0-7, k high), (n 8-15, k low), (n 8-15, k high).
-    EXPECT_EQ(evaluate(sm80::getLanePositionB, lane), std::pair(row + matrix / 2 * 8, matrix % 2));
-    // Transposed: (k low, n 0-7), (k high, n 0-7), (k low, n 8-15), (k high, n 8-15).
+    EXPECT_EQ(evaluate(sm80::getLanePositionB, lane),
+              std::pair(row + matrix / 2 * 8, matrix % 2));
+    // Transposed: (k low, n 0-7), (k high, n 0-7), (k low, n 8-15), (k high, n
+    // 8-15).
     EXPECT_EQ(evaluate(sm80::getLanePositionBTransposed, lane),
               std::pair(row + matrix % 2 * 8, matrix / 2));
   }

@@ -14,8 +14,8 @@ class RewritePatternSet;
 
 namespace mlir::attnfuse {
 
-/// Lowers every op of the dialect to linalg on tensors. The patterns need the arith,
-/// linalg, math, scf and tensor dialects loaded.
+/// Lowers every op of the dialect to linalg on tensors. The patterns need the
+/// arith, linalg, math, scf and tensor dialects loaded.
 void populateAttnFuseToLinalgConversionPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::attnfuse

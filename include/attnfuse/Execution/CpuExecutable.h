@@ -18,15 +18,18 @@ namespace mlir::attnfuse {
 /// A function lowered through linalg and LLVM and compiled for this machine.
 class CpuExecutable {
 public:
-  /// Compiles `function` of a copy of `module`; the module itself is not changed.
-  static llvm::Expected<std::unique_ptr<CpuExecutable>> compile(ModuleOp module,
-                                                                StringRef function);
+  /// Compiles `function` of a copy of `module`; the module itself is not
+  /// changed.
+  static llvm::Expected<std::unique_ptr<CpuExecutable>>
+  compile(ModuleOp module, StringRef function);
   virtual ~CpuExecutable() = default;
 
-  /// Runs on `arguments`, in the function's order (a scalar is a rank-0 tensor). The result
-  /// tensors come shaped (by the caller, who knows the sizes) and are overwritten.
-  virtual llvm::Error run(llvm::ArrayRef<::attnfuse::HostTensor> arguments,
-                          llvm::MutableArrayRef<::attnfuse::HostTensor> results) = 0;
+  /// Runs on `arguments`, in the function's order (a scalar is a rank-0
+  /// tensor). The result tensors come shaped (by the caller, who knows the
+  /// sizes) and are overwritten.
+  virtual llvm::Error
+  run(llvm::ArrayRef<::attnfuse::HostTensor> arguments,
+      llvm::MutableArrayRef<::attnfuse::HostTensor> results) = 0;
 };
 
 } // namespace mlir::attnfuse

@@ -22,7 +22,8 @@
 
 namespace mlir::attnfuse::kernelgen {
 
-/// A tensor or scalar as the manifest knows it: its name, and its shape as expressions.
+/// A tensor or scalar as the manifest knows it: its name, and its shape as
+/// expressions.
 struct AbiTensor {
   std::string name;
   SmallVector<llvm::json::Value> shape;
@@ -31,12 +32,13 @@ using AbiTensors = llvm::MapVector<Value, AbiTensor>;
 
 class KernelAbi {
 public:
-  /// `tensors` has every argument and result of the function that the kernel may use; any other
-  /// operand must be a constant.
+  /// `tensors` has every argument and result of the function that the kernel
+  /// may use; any other operand must be a constant.
   KernelAbi(LLVM::LLVMFuncOp kernel, const AbiTensors &tensors)
       : kernel(kernel), tensors(tensors) {}
 
-  /// The global-memory pointer of a tensor; for a constant, of its copy in the module.
+  /// The global-memory pointer of a tensor; for a constant, of its copy in the
+  /// module.
   Value getPointer(KernelBuilder &b, Value tensor);
   /// Stride of a dimension in elements, i64.
   Value getStride(KernelBuilder &b, Value tensor, int64_t dim);

@@ -27,7 +27,8 @@ class KernelBuilder : public ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
 
-  // Constants. Each is built once, at the start of the block that the builder starts in.
+  // Constants. Each is built once, at the start of the block that the builder
+  // starts in.
   Value i1(bool value);
   Value i32(int64_t value);
   Value i64(int64_t value);
@@ -117,7 +118,8 @@ public:
   Values ifElse(Value condition, TypeRange types, function_ref<Values()> then,
                 function_ref<Values()> otherwise);
   /// for (iv = from; iv < to; iv += step), i32.
-  void forLoop(Value from, Value to, int64_t step, function_ref<void(Value)> body);
+  void forLoop(Value from, Value to, int64_t step,
+               function_ref<void(Value)> body);
   /// Runs the body while the condition on the carried values holds.
   Values whileLoop(ValueRange init, function_ref<Value(ValueRange)> condition,
                    function_ref<Values(ValueRange)> body);

@@ -27,8 +27,8 @@ namespace mlir::attnfuse::kernelgen {
 
 class OnlineNormalizer {
 public:
-  /// State of one row in one thread of the four that share it: the reference is the row's, the
-  /// sum this thread's part.
+  /// State of one row in one thread of the four that share it: the reference is
+  /// the row's, the sum this thread's part.
   struct Row {
     Value reference, sum;
   };
@@ -37,14 +37,17 @@ public:
   OnlineNormalizer(Normalizer kind, double scale) : kind(kind), scale(scale) {}
 
   Row getInitial(KernelBuilder &b) const;
-  /// Replaces the thread's scores of a row (-inf where masked) by their weights; returns the
-  /// factor for what was accumulated before.
+  /// Replaces the thread's scores of a row (-inf where masked) by their
+  /// weights; returns the factor for what was accumulated before.
   Value update(KernelBuilder &b, Row &row, MutableArrayRef<Value> scores) const;
-  /// Completes the sum over the four threads; the functions below want a finished row.
+  /// Completes the sum over the four threads; the functions below want a
+  /// finished row.
   void finish(KernelBuilder &b, Row &row) const;
-  /// The factor that turns the accumulated output into the result; 0 for an empty row.
+  /// The factor that turns the accumulated output into the result; 0 for an
+  /// empty row.
   Value getOutputFactor(KernelBuilder &b, const Row &row, Value nkv) const;
-  /// Softmax only: the natural logarithm of the row's sum of exponentials; -inf if empty.
+  /// Softmax only: the natural logarithm of the row's sum of exponentials; -inf
+  /// if empty.
   Value getLogSumExp(KernelBuilder &b, const Row &row) const;
 
 private:

@@ -28,23 +28,28 @@ struct RotationOperands {
   int64_t getTableVectorSize() const;
 };
 
-/// Rotates a tile in place, in f32 arithmetic with one rounding. A thread takes a vector of
-/// neighbouring pairs at a time: the pairs (d, d + R/2) of `half` lie in two chunks of a row, those
-/// of `interleaved` in one.
+/// Rotates a tile in place, in f32 arithmetic with one rounding. A thread takes
+/// a vector of neighbouring pairs at a time: the pairs (d, d + R/2) of `half`
+/// lie in two chunks of a row, those of `interleaved` in one.
 class TileRotation {
 public:
-  TileRotation(RotationOperands operands, Type elementType, KernelAbi &abi, int64_t threads)
-      : operands(operands), elementType(elementType), abi(abi), threads(threads) {}
+  TileRotation(RotationOperands operands, Type elementType, KernelAbi &abi,
+               int64_t threads)
+      : operands(operands), elementType(elementType), abi(abi),
+        threads(threads) {}
 
-  /// Rotates the rows of `tile`, which hold sequence indices `firstRow` on, of `numRows` in the
-  /// sequence of batch entry `batch`. Rows past the end are rotated by some position, which is
-  /// harmless. Every thread of the block takes part; the caller synchronises before and after.
-  void emit(KernelBuilder &b, const SharedLayout &layout, Value tile, Value firstRow,
-            Value numRows, Value batch, Value thread) const;
+  /// Rotates the rows of `tile`, which hold sequence indices `firstRow` on, of
+  /// `numRows` in the sequence of batch entry `batch`. Rows past the end are
+  /// rotated by some position, which is harmless. Every thread of the block
+  /// takes part; the caller synchronises before and after.
+  void emit(KernelBuilder &b, const SharedLayout &layout, Value tile,
+            Value firstRow, Value numRows, Value batch, Value thread) const;
 
 private:
-  Value getTableRow(KernelBuilder &b, Value row, Value numRows, Value batch) const;
-  Values loadTable(KernelBuilder &b, Value table, Value row, Value column, int64_t size) const;
+  Value getTableRow(KernelBuilder &b, Value row, Value numRows,
+                    Value batch) const;
+  Values loadTable(KernelBuilder &b, Value table, Value row, Value column,
+                   int64_t size) const;
 
   RotationOperands operands;
   Type elementType;

@@ -29,15 +29,19 @@ class ScoreChain {
 public:
   ScoreChain(AttentionOp op, KernelAbi &abi) : op(op), abi(abi) {}
 
-  /// Fails, with an error at the op, if the region holds an op that has no device form.
+  /// Fails, with an error at the op, if the region holds an op that has no
+  /// device form.
   static LogicalResult verify(AttentionOp op);
 
-  /// The region's value for `score`. Query and key must lie inside the score matrix.
-  Value apply(KernelBuilder &b, Value score, const ScorePosition &position) const;
+  /// The region's value for `score`. Query and key must lie inside the score
+  /// matrix.
+  Value apply(KernelBuilder &b, Value score,
+              const ScorePosition &position) const;
 
 private:
   Value emit(KernelBuilder &b, Operation &operation, IRMapping &map) const;
-  Value emitExtract(KernelBuilder &b, Operation &operation, IRMapping &map) const;
+  Value emitExtract(KernelBuilder &b, Operation &operation,
+                    IRMapping &map) const;
 
   mutable AttentionOp op;
   KernelAbi &abi;

@@ -60,8 +60,8 @@ private:
 /// are constants, which become immediate offsets and one XOR.
 class LaneAddress {
 public:
-  LaneAddress(KernelBuilder &b, const SharedLayout &layout, Value tile, Value row,
-              Value chunkLowBit);
+  LaneAddress(KernelBuilder &b, const SharedLayout &layout, Value tile,
+              Value row, Value chunkLowBit);
   /// Pointer to chunk `evenChunk` + low bit of row `row + rowOffset`;
   /// `rowOffset` is a multiple of 8.
   Value get(KernelBuilder &b, int64_t rowOffset, int64_t evenChunk) const;

@@ -32,7 +32,8 @@ struct BandLimits {
   static BandLimits get(KernelBuilder &b, ArrayAttr bands, Value nq, Value nkv);
 };
 
-/// The list of key blocks of the query tile's block: entries [begin, end) of `indices`.
+/// The list of key blocks of the query tile's block: entries [begin, end) of
+/// `indices`.
 struct BlockList {
   Value indices; ///< pointer to the i32 column of the first entry
   Value stride;  ///< i64 stride of the columns, in elements
@@ -44,8 +45,8 @@ struct BlockList {
 class TileWalk {
 public:
   /// The walk of query rows [firstRow, firstRow + tileM) over keys [0, nkv).
-  TileWalk(KernelBuilder &b, BandLimits limits, std::optional<BlockList> blocks, Value firstRow,
-           int64_t tileM, int64_t tileN, Value nq, Value nkv);
+  TileWalk(KernelBuilder &b, BandLimits limits, std::optional<BlockList> blocks,
+           Value firstRow, int64_t tileM, int64_t tileN, Value nq, Value nkv);
 
   // A position in the walk is a list of i32 values that a loop can carry.
   Values begin(KernelBuilder &b);
@@ -57,7 +58,8 @@ public:
   Value isBoundary(KernelBuilder &b, Value firstKey);
 
 private:
-  /// Steps from the candidate (entry, tile in its block) to the first tile in range.
+  /// Steps from the candidate (entry, tile in its block) to the first tile in
+  /// range.
   Values seek(KernelBuilder &b, Value entry, Value tileInBlock);
 
   BandLimits limits;

@@ -30,8 +30,8 @@ size_t getElementSize(ElementType type);
 std::string_view getElementName(ElementType type);
 std::optional<ElementType> parseElementType(std::string_view name);
 
-/// Conversions of the 16-bit types; to 16 bits they round to nearest even, overflow to
-/// infinity and keep NaN.
+/// Conversions of the 16-bit types; to 16 bits they round to nearest even,
+/// overflow to infinity and keep NaN.
 float fromF16(uint16_t bits);
 uint16_t toF16(float value);
 float fromBF16(uint16_t bits);
@@ -55,8 +55,8 @@ public:
   const std::byte *data() const { return bytes.data(); }
   size_t getNumBytes() const { return bytes.size(); }
 
-  /// Element at a row-major index, as the widest type of its kind. Storing rounds a float
-  /// once to the element type.
+  /// Element at a row-major index, as the widest type of its kind. Storing
+  /// rounds a float once to the element type.
   double getFloat(int64_t index) const;
   void setFloat(int64_t index, double value);
   int64_t getInt(int64_t index) const;

@@ -19,7 +19,8 @@
 
 namespace attnfuse {
 
-/// What went wrong, as one lower-case clause that names the thing and the remedy.
+/// What went wrong, as one lower-case clause that names the thing and the
+/// remedy.
 struct Error {
   std::string message;
 };

@@ -17,7 +17,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace mlir::attnfuse {
 #define GEN_PASS_DEF_CONVERTATTNFUSETOGPUPASS
@@ -113,8 +113,10 @@ static LogicalResult convert(func::FuncOp function) {
   kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   b.getDenseI32ArrayAttr({int32_t(tile.getThreads())}));
 
-  // Without it the assembler spills to fit more blocks on an SM than the schedule asks for.
-  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
+  // Without it the assembler spills to fit more blocks on an SM than the
+  // schedule asks for.
+  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                  b.getI32IntegerAttr(1));
 
   ManifestBuilder manifest(op, *dims);
   KernelAbi abi(kernel, manifest.getTensors());
@@ -134,8 +136,7 @@ struct ConvertAttnFuseToGPUPass
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateExpandAlibiSlopePatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      return signalPassFailure();
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
     auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
     for (func::FuncOp function : functions)
       if (!function.isExternal() && failed(convert(function)))

@@ -20,19 +20,21 @@ public:
   /// `dims` must outlive this.
   ManifestBuilder(AttentionOp op, const DimensionClasses &dims);
 
-  /// What the kernel may refer to: the function's arguments, and the op's results that it returns.
+  /// What the kernel may refer to: the function's arguments, and the op's
+  /// results that it returns.
   const kernelgen::AbiTensors &getTensors() const { return tensors; }
 
   /// The JSON object of the function with its one kernel.
-  std::string build(StringRef kernelName, int64_t threads, int64_t tileM, int64_t sharedMemory,
-                    llvm::json::Array parameters);
+  std::string build(StringRef kernelName, int64_t threads, int64_t tileM,
+                    int64_t sharedMemory, llvm::json::Array parameters);
 
 private:
   llvm::json::Value getDim(Value tensor, unsigned dim);
   llvm::json::Object describe(Value tensor, Type type, StringRef role);
   void addChecks();
-  void addRotationChecks(StringRef of, RotationAttr rotation, Value cos, Value offset,
-                         Value positions, llvm::json::Value length);
+  void addRotationChecks(StringRef of, RotationAttr rotation, Value cos,
+                         Value offset, Value positions,
+                         llvm::json::Value length);
 
   AttentionOp op;
   const DimensionClasses &dims;

@@ -48,7 +48,8 @@ Value fromF32(ImplicitLocOpBuilder &b, Value value, Type type);
 /// True iff the score is -inf. False for NaN.
 Value isMasked(ImplicitLocOpBuilder &b, Value score);
 
-/// `index`, or 0 where dimension `dim` of `tensor` has size 1 and is broadcast.
+/// `index`, or 0 where dimension `dim` of `tensor` has the static size 1 and is
+/// broadcast (S13: a dynamic size never is).
 Value buildBroadcastIndex(ImplicitLocOpBuilder &b, Value tensor, int64_t dim,
                           Value index);
 

@@ -67,7 +67,7 @@ Value attnfuse::detail::buildAdditiveBias(ImplicitLocOpBuilder &b, Value scores,
         // Finite terms never mask (S5), so their sum stays above -inf.
         Value sum = arith::MaximumFOp::create(
             b, arith::AddFOp::create(b, elements[0], term),
-            constantF32(b, -0x1p127f));
+            constantF32(b, kLowestScore));
         // -inf on either side masks, though the other side be NaN or +inf.
         Value masked = arith::OrIOp::create(b, isMasked(b, elements[0]),
                                             isMasked(b, term));

@@ -60,13 +60,7 @@ Value attnfuse::detail::buildBroadcastIndex(ImplicitLocOpBuilder &b,
                                             Value tensor, int64_t dim,
                                             Value index) {
   auto type = cast<RankedTensorType>(tensor.getType());
-  Value zero = constantIndex(b, 0);
-  if (!type.isDynamicDim(dim))
-    return type.getDimSize(dim) == 1 ? zero : index;
-  Value isOne =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                            getSize(b, tensor, dim), constantIndex(b, 1));
-  return arith::SelectOp::create(b, isOne, zero, index);
+  return type.getDimSize(dim) == 1 ? constantIndex(b, 0) : index;
 }
 
 Value attnfuse::detail::buildEmpty(ImplicitLocOpBuilder &b,

@@ -29,17 +29,17 @@ enum Mode : int64_t { Compute, FiniteValues, NonFiniteValues, NumModes };
 
 class ForwardKernel {
 public:
-  ForwardKernel(AttentionOp op, LLVM::LLVMFuncOp kernel, LLVM::GlobalOp sharedMemory,
-                KernelAbi &abi);
+  ForwardKernel(AttentionOp op, LLVM::LLVMFuncOp kernel,
+                LLVM::GlobalOp sharedMemory, KernelAbi &abi);
   void build();
 
 private:
-  /// What a step of the key loop hands to the next: where the walk is, the rows' normaliser
-  /// states and the output accumulators, by row tile.
+  /// What a step of the key loop hands to the next: where the walk is, the
+  /// rows' normaliser states and the output accumulators, by row tile.
   struct LoopState {
     Values position;
     SmallVector<OnlineNormalizer::Row> rows; ///< [rowTiles * 2]
-    Values output;                           ///< [rowTiles][valueColumns / 8][4]
+    Values output; ///< [rowTiles][valueColumns / 8][4]
 
     Values flatten() const;
     static LoopState unflatten(ValueRange values, const LoopState &like);
@@ -48,7 +48,8 @@ private:
   void buildIndices();
   TileWalk buildWalk();
   Value buildRun(TileWalk &walk, Value mode);
-  LoopState buildStep(TileWalk &walk, LoopState state, ArrayRef<Values> queryFragments, Value mode);
+  LoopState buildStep(TileWalk &walk, LoopState state,
+                      ArrayRef<Values> queryFragments, Value mode);
   Values buildScores(ArrayRef<Values> queryFragments);
   void buildScoreChain(MutableArrayRef<Value> scores, Value firstKey);
   void buildMask(Values &scores, Value firstKey, Value isBoundary);
@@ -62,8 +63,10 @@ private:
 
   SmallVector<Values> loadQueryFragments(int64_t step);
   Value getHeadBase(Value tensor, Value headIndex);
-  TileCopy::Rows getRows(Value tensor, Value headIndex, Value first, Value numRows);
-  /// Row of the score matrix of this thread's row `half` (0 or 1) in row tile `rowTile`.
+  TileCopy::Rows getRows(Value tensor, Value headIndex, Value first,
+                         Value numRows);
+  /// Row of the score matrix of this thread's row `half` (0 or 1) in row tile
+  /// `rowTile`.
   Value getRow(int64_t rowTile, int64_t half);
   bool appliesScale() { return op.hasScoreChain() || scale <= 0; }
   Value getSharedTile(int64_t byteOffset);
@@ -93,16 +96,18 @@ private:
 };
 } // namespace
 
-ForwardKernel::ForwardKernel(AttentionOp op, LLVM::LLVMFuncOp kernel, LLVM::GlobalOp sharedMemory,
-                             KernelAbi &abi)
+ForwardKernel::ForwardKernel(AttentionOp op, LLVM::LLVMFuncOp kernel,
+                             LLVM::GlobalOp sharedMemory, KernelAbi &abi)
     : op(op), kernel(kernel), sharedMemory(sharedMemory), abi(abi),
       b(op.getLoc(), OpBuilder::atBlockEnd(&kernel.getBody().front())),
-      dims(op.getHeadDim(), op.getValueHeadDim()), tile(getKernelTile(op.getScheduleAttr())),
-      plan(dims, tile), threads(tile.getThreads()), rowTiles(tile.getRowTilesPerWarp()),
+      dims(op.getHeadDim(), op.getValueHeadDim()),
+      tile(getKernelTile(op.getScheduleAttr())), plan(dims, tile),
+      threads(tile.getThreads()), rowTiles(tile.getRowTilesPerWarp()),
       elementType(op.getElementType()), scale(op.getScale().convertToDouble()),
       queryLayout(tile.tileM, dims.qk), keyLayout(tile.tileN, dims.qk),
       valueLayout(tile.tileN, dims.v), outputLayout(tile.tileM, dims.v),
-      queryRotation(RotationOperands::getQuery(op)), keyRotation(RotationOperands::getKey(op)),
+      queryRotation(RotationOperands::getQuery(op)),
+      keyRotation(RotationOperands::getKey(op)),
       normalizer(op.getNormalizer(), appliesScale() ? 1.0 : scale) {}
 
 Values ForwardKernel::LoopState::flatten() const {
@@ -113,8 +118,8 @@ Values ForwardKernel::LoopState::flatten() const {
   return values;
 }
 
-ForwardKernel::LoopState ForwardKernel::LoopState::unflatten(ValueRange values,
-                                                             const LoopState &like) {
+ForwardKernel::LoopState
+ForwardKernel::LoopState::unflatten(ValueRange values, const LoopState &like) {
   LoopState state;
   auto take = [&](size_t count) {
     ValueRange taken = values.take_front(count);
@@ -148,6 +153,8 @@ void ForwardKernel::buildIndices() {
   thread = b.threadId();
   lane = b.remU(thread, kWarpSize);
   warpRow = b.mul(b.divU(thread, kWarpSize), kMmaM * rowTiles);
+  // The lane's part of getAccumulatorRow and getAccumulatorColumn; the
+  // element's is a constant.
   laneRow = b.divU(lane, 4);
   laneColumn = b.shl(b.remU(lane, 4), 1);
 
@@ -175,23 +182,28 @@ void ForwardKernel::buildIndices() {
 }
 
 Value ForwardKernel::getSharedTile(int64_t byteOffset) {
-  Value base = b.create<LLVM::AddressOfOp>(b.sharedPtrType(), sharedMemory.getSymName());
+  Value base =
+      b.create<LLVM::AddressOfOp>(b.sharedPtrType(), sharedMemory.getSymName());
   return b.offsetPtr(base, byteOffset);
 }
 
 Value ForwardKernel::getHeadBase(Value tensor, Value headIndex) {
-  int64_t bytes = cast<RankedTensorType>(tensor.getType()).getElementTypeBitWidth() / 8;
+  int64_t bytes =
+      cast<RankedTensorType>(tensor.getType()).getElementTypeBitWidth() / 8;
   Value element = b.add(b.mul(b.toI64(batch), abi.getStride(b, tensor, 0)),
                         b.mul(b.toI64(headIndex), abi.getStride(b, tensor, 1)));
   return b.offsetPtr(abi.getPointer(b, tensor), b.mul(element, bytes));
 }
 
-TileCopy::Rows ForwardKernel::getRows(Value tensor, Value headIndex, Value first, Value numRows) {
-  return {getHeadBase(tensor, headIndex), abi.getStride(b, tensor, 2), first, numRows};
+TileCopy::Rows ForwardKernel::getRows(Value tensor, Value headIndex,
+                                      Value first, Value numRows) {
+  return {getHeadBase(tensor, headIndex), abi.getStride(b, tensor, 2), first,
+          numRows};
 }
 
 Value ForwardKernel::getRow(int64_t rowTile, int64_t half) {
-  return b.add(b.add(b.add(firstRow, warpRow), laneRow), rowTile * kMmaM + half * 8);
+  return b.add(b.add(b.add(firstRow, warpRow), laneRow),
+               rowTile * kMmaM + getAccumulatorRow(0, 2 * half));
 }
 
 TileWalk ForwardKernel::buildWalk() {
@@ -206,14 +218,15 @@ TileWalk ForwardKernel::buildWalk() {
     // One list serves all batch entries or heads where the dimension is 1.
     for (int64_t dim = 0; dim < last; ++dim)
       if (type.getDimSize(dim) != 1)
-        element = b.add(element,
-                        b.mul(b.toI64(dim == 0 ? batch : head), abi.getStride(b, offsets, dim)));
+        element = b.add(element, b.mul(b.toI64(dim == 0 ? batch : head),
+                                       abi.getStride(b, offsets, dim)));
     Value address = b.offsetPtr(abi.getPointer(b, offsets), b.mul(element, 4));
     Value nextAddress =
         b.offsetPtr(address, b.mul(abi.getStride(b, offsets, last), 4));
     blocks = BlockList{abi.getPointer(b, op.getColIndices()),
                        abi.getStride(b, op.getColIndices(), 0),
-                       b.load(b.getI32Type(), address, 4), b.load(b.getI32Type(), nextAddress, 4),
+                       b.load(b.getI32Type(), address, 4),
+                       b.load(b.getI32Type(), nextAddress, 4),
                        attr.getKeyBlock() / tile.tileN};
   }
   return TileWalk(b, limits, blocks, firstRow, tile.tileM, tile.tileN, nq, nkv);
@@ -233,7 +246,9 @@ Value ForwardKernel::buildRun(TileWalk &walk, Value mode) {
     state.position = walk.begin(b);
     b.ifThen(walk.isValid(b, state.position), [&] {
       TileCopy(b, keyLayout, op.getHeadDim(), threads, thread)
-          .load(b, getRows(op.getKey(), keyHead, walk.getFirstKey(b, state.position), nkv),
+          .load(b,
+                getRows(op.getKey(), keyHead,
+                        walk.getFirstKey(b, state.position), nkv),
                 keyTile);
     });
     commitCopies(b);
@@ -254,21 +269,25 @@ Value ForwardKernel::buildRun(TileWalk &walk, Value mode) {
       queryFragments.append(loadQueryFragments(step));
 
   state.rows.assign(rowTiles * 2, normalizer.getInitial(b));
-  state.output.assign(rowTiles * outputLayout.getColumns() / kMmaN * kAccumulatorSize, b.f32(0));
+  state.output.assign(rowTiles * outputLayout.getColumns() / kMmaN *
+                          kAccumulatorSize,
+                      b.f32(0));
   Values final = b.whileLoop(
       state.flatten(),
       [&](ValueRange values) {
         return walk.isValid(b, LoopState::unflatten(values, state).position);
       },
       [&](ValueRange values) {
-        return buildStep(walk, LoopState::unflatten(values, state), queryFragments, mode)
+        return buildStep(walk, LoopState::unflatten(values, state),
+                         queryFragments, mode)
             .flatten();
       });
   return buildEpilogue(LoopState::unflatten(final, state), mode);
 }
 
-ForwardKernel::LoopState ForwardKernel::buildStep(TileWalk &walk, LoopState state,
-                                                  ArrayRef<Values> queryFragments, Value mode) {
+ForwardKernel::LoopState
+ForwardKernel::buildStep(TileWalk &walk, LoopState state,
+                         ArrayRef<Values> queryFragments, Value mode) {
   Value firstKey = walk.getFirstKey(b, state.position);
   {
     Part part(b, "load_v");
@@ -295,7 +314,9 @@ ForwardKernel::LoopState ForwardKernel::buildStep(TileWalk &walk, LoopState stat
     b.barrier();
     b.ifThen(walk.isValid(b, state.position), [&] {
       TileCopy(b, keyLayout, op.getHeadDim(), threads, thread)
-          .load(b, getRows(op.getKey(), keyHead, walk.getFirstKey(b, state.position), nkv),
+          .load(b,
+                getRows(op.getKey(), keyHead,
+                        walk.getFirstKey(b, state.position), nkv),
                 keyTile);
     });
     commitCopies(b);
@@ -316,8 +337,8 @@ SmallVector<Values> ForwardKernel::loadQueryFragments(int64_t step) {
                       position.chunkLowBit);
   SmallVector<Values> fragments;
   for (int64_t rowTile = 0; rowTile < rowTiles; ++rowTile)
-    fragments.push_back(
-        loadMatrix(b, address.get(b, rowTile * kMmaM, step * 2), /*transposed=*/false));
+    fragments.push_back(loadMatrix(b, address.get(b, rowTile * kMmaM, step * 2),
+                                   /*transposed=*/false));
   return fragments;
 }
 
@@ -325,30 +346,35 @@ SmallVector<Values> ForwardKernel::loadQueryFragments(int64_t step) {
 Values ForwardKernel::buildScores(ArrayRef<Values> queryFragments) {
   Part part(b, "qk");
   LanePosition position = getLanePositionB(b, lane);
-  LaneAddress address(b, keyLayout, keyTile, position.row, position.chunkLowBit);
+  LaneAddress address(b, keyLayout, keyTile, position.row,
+                      position.chunkLowBit);
   int64_t keyTiles = tile.tileN / kMmaN;
   Values scores(rowTiles * keyTiles * kAccumulatorSize, b.f32(0));
   for (int64_t step = 0; step < keyLayout.getColumns() / kMmaK; ++step) {
     SmallVector<Values> loaded;
     if (!tile.qInRegisters)
       loaded = loadQueryFragments(step);
-    ArrayRef<Values> a = tile.qInRegisters ? queryFragments.slice(step * rowTiles, rowTiles)
-                                          : ArrayRef<Values>(loaded);
+    ArrayRef<Values> a = tile.qInRegisters
+                             ? queryFragments.slice(step * rowTiles, rowTiles)
+                             : ArrayRef<Values>(loaded);
     for (int64_t pair = 0; pair < keyTiles / 2; ++pair) {
-      Values fragments =
-          loadMatrix(b, address.get(b, pair * 2 * kMmaN, step * 2), /*transposed=*/false);
+      Values fragments = loadMatrix(
+          b, address.get(b, pair * 2 * kMmaN, step * 2), /*transposed=*/false);
       for (int64_t rowTile = 0; rowTile < rowTiles; ++rowTile)
         for (int64_t of = 0; of < 2; ++of)
           multiplyAccumulate(
-              b, elementType, a[rowTile], ValueRange(fragments).slice(2 * of, 2),
+              b, elementType, a[rowTile],
+              ValueRange(fragments).slice(2 * of, 2),
               MutableArrayRef(scores).slice(
-                  (rowTile * keyTiles + pair * 2 + of) * kAccumulatorSize, kAccumulatorSize));
+                  (rowTile * keyTiles + pair * 2 + of) * kAccumulatorSize,
+                  kAccumulatorSize));
     }
   }
   return scores;
 }
 
-void ForwardKernel::buildScoreChain(MutableArrayRef<Value> scores, Value firstKey) {
+void ForwardKernel::buildScoreChain(MutableArrayRef<Value> scores,
+                                    Value firstKey) {
   if (!appliesScale())
     return;
   Part part(b, "score_chain");
@@ -364,14 +390,18 @@ void ForwardKernel::buildScoreChain(MutableArrayRef<Value> scores, Value firstKe
     score = b.mulF(score, b.f32(scale));
     if (!op.hasScoreChain())
       continue;
-    // The tile may stick out of the score matrix; its operands may not be read there.
+    // The tile may stick out of the score matrix; its operands may not be read
+    // there.
     at.query = b.min(getRow(rowTile, element / 2), lastRow);
-    at.key = b.min(b.add(threadKey, keyTile * kMmaN + element % 2), lastKey);
+    at.key = b.min(
+        b.add(threadKey, keyTile * kMmaN + getAccumulatorColumn(0, element)),
+        lastKey);
     score = chain.apply(b, score, at);
   }
 }
 
-void ForwardKernel::buildMask(Values &scores, Value firstKey, Value isBoundary) {
+void ForwardKernel::buildMask(Values &scores, Value firstKey,
+                              Value isBoundary) {
   Part part(b, "mask");
   int64_t keyTiles = tile.tileN / kMmaN;
   auto masked = [&] {
@@ -379,7 +409,8 @@ void ForwardKernel::buildMask(Values &scores, Value firstKey, Value isBoundary) 
     Value threadKey = b.add(firstKey, laneColumn);
     Value hidden = b.f32(-std::numeric_limits<double>::infinity());
     for (int64_t rowTile = 0; rowTile < rowTiles; ++rowTile) {
-      // Limits of a row relative to the thread's first key, so that keys compare as constants.
+      // Limits of a row relative to the thread's first key, so that keys
+      // compare as constants.
       std::array<Value, 2> first, last;
       for (int64_t half : {0, 1}) {
         Value row = getRow(rowTile, half);
@@ -392,30 +423,35 @@ void ForwardKernel::buildMask(Values &scores, Value firstKey, Value isBoundary) 
       }
       for (int64_t index = 0; index < keyTiles * kAccumulatorSize; ++index) {
         int64_t element = index % kAccumulatorSize, half = element / 2;
-        Value key = b.i32(index / kAccumulatorSize * kMmaN + element % 2);
+        Value key = b.i32(index / kAccumulatorSize * kMmaN +
+                          getAccumulatorColumn(0, element));
         Value visible = b.le(key, last[half]);
         if (limits.lower)
           visible = b.andI(visible, b.le(first[half], key));
         result.push_back(b.select(
-            visible, scores[rowTile * keyTiles * kAccumulatorSize + index], hidden));
+            visible, scores[rowTile * keyTiles * kAccumulatorSize + index],
+            hidden));
       }
     }
     return result;
   };
-  scores = b.ifElse(isBoundary, ValueRange(scores).getTypes(), masked, [&] { return scores; });
+  scores = b.ifElse(isBoundary, ValueRange(scores).getTypes(), masked,
+                    [&] { return scores; });
 }
 
 //===----------------------------------------------------------------------===//
 // P, and O += P V
 //===----------------------------------------------------------------------===//
 
-void ForwardKernel::buildNormalizer(LoopState &state, MutableArrayRef<Value> scores) {
+void ForwardKernel::buildNormalizer(LoopState &state,
+                                    MutableArrayRef<Value> scores) {
   Part part(b, "normalize");
   int64_t perRowTile = tile.tileN / kMmaN * kAccumulatorSize;
   int64_t outputPerRowTile = state.output.size() / rowTiles;
   for (int64_t rowTile = 0; rowTile < rowTiles; ++rowTile) {
     for (int64_t half : {0, 1}) {
-      // Elements 0 and 1 of every accumulator are in the upper row, 2 and 3 in the lower.
+      // Elements 0 and 1 of every accumulator are in the upper row, 2 and 3 in
+      // the lower.
       SmallVector<int64_t> indices;
       Values rowScores;
       for (int64_t index = 0; index < perRowTile; ++index)
@@ -423,7 +459,8 @@ void ForwardKernel::buildNormalizer(LoopState &state, MutableArrayRef<Value> sco
           indices.push_back(rowTile * perRowTile + index);
           rowScores.push_back(scores[indices.back()]);
         }
-      Value factor = normalizer.update(b, state.rows[rowTile * 2 + half], rowScores);
+      Value factor =
+          normalizer.update(b, state.rows[rowTile * 2 + half], rowScores);
       for (auto [index, weight] : llvm::zip_equal(indices, rowScores))
         scores[index] = weight;
       for (int64_t index = 0; index < outputPerRowTile; ++index)
@@ -435,10 +472,12 @@ void ForwardKernel::buildNormalizer(LoopState &state, MutableArrayRef<Value> sco
   }
 }
 
-void ForwardKernel::buildWeightedSum(LoopState &state, ArrayRef<Value> weights) {
+void ForwardKernel::buildWeightedSum(LoopState &state,
+                                     ArrayRef<Value> weights) {
   Part part(b, "pv");
   LanePosition position = getLanePositionBTransposed(b, lane);
-  LaneAddress address(b, valueLayout, valueTile, position.row, position.chunkLowBit);
+  LaneAddress address(b, valueLayout, valueTile, position.row,
+                      position.chunkLowBit);
   int64_t perRowTile = tile.tileN / kMmaN * kAccumulatorSize;
   int64_t columnTiles = valueLayout.getColumns() / kMmaN;
   for (int64_t step = 0; step < tile.tileN / kMmaK; ++step) {
@@ -447,18 +486,23 @@ void ForwardKernel::buildWeightedSum(LoopState &state, ArrayRef<Value> weights) 
       Values &fragment = a.emplace_back();
       // Two neighbouring accumulators are one A fragment.
       for (int64_t pair = 0; pair < 4; ++pair) {
-        int64_t first = rowTile * perRowTile + step * 2 * kAccumulatorSize + pair * 2;
-        fragment.push_back(b.pack(weights[first], weights[first + 1], elementType));
+        int64_t first =
+            rowTile * perRowTile + step * 2 * kAccumulatorSize + pair * 2;
+        fragment.push_back(
+            b.pack(weights[first], weights[first + 1], elementType));
       }
     }
     for (int64_t pair = 0; pair < columnTiles / 2; ++pair) {
-      Values fragments = loadMatrix(b, address.get(b, step * kMmaK, pair * 2), /*transposed=*/true);
+      Values fragments = loadMatrix(b, address.get(b, step * kMmaK, pair * 2),
+                                    /*transposed=*/true);
       for (int64_t rowTile = 0; rowTile < rowTiles; ++rowTile)
         for (int64_t of = 0; of < 2; ++of)
           multiplyAccumulate(
-              b, elementType, a[rowTile], ValueRange(fragments).slice(2 * of, 2),
+              b, elementType, a[rowTile],
+              ValueRange(fragments).slice(2 * of, 2),
               MutableArrayRef(state.output)
-                  .slice((rowTile * columnTiles + pair * 2 + of) * kAccumulatorSize,
+                  .slice((rowTile * columnTiles + pair * 2 + of) *
+                             kAccumulatorSize,
                          kAccumulatorSize));
     }
   }
@@ -466,7 +510,8 @@ void ForwardKernel::buildWeightedSum(LoopState &state, ArrayRef<Value> weights) 
 
 void ForwardKernel::buildValueFilter(Value mode) {
   Part part(b, "value_filter");
-  // Two elements in an i32, element by element: an exponent of all ones is inf or NaN.
+  // Two elements in an i32, element by element: an exponent of all ones is inf
+  // or NaN.
   int64_t exponent = elementType.isBF16() ? 0x7f80 : 0x7c00;
   int64_t one = elementType.isBF16() ? 0x3f80 : 0x3c00;
   b.ifThen(b.lt(b.i32(Compute), mode), [&] {
@@ -477,9 +522,11 @@ void ForwardKernel::buildValueFilter(Value mode) {
           for (int64_t shift : {0, 16}) {
             Value element = b.andI(word, int32_t(0xffffu << shift));
             Value bits = b.i32(int32_t(exponent << shift));
-            Value isFinite = b.xorI(b.eq(b.andI(element, bits), bits), b.i1(true));
+            Value isFinite =
+                b.xorI(b.eq(b.andI(element, bits), bits), b.i1(true));
             Value kept = b.select(isFinite, element, b.i32(0));
-            Value marked = b.select(isFinite, b.i32(0), b.i32(int32_t(one << shift)));
+            Value marked =
+                b.select(isFinite, b.i32(0), b.i32(int32_t(one << shift)));
             result = b.orI(result, b.select(keepsFinite, kept, marked));
           }
           return result;
@@ -494,7 +541,8 @@ void ForwardKernel::buildValueFilter(Value mode) {
 
 Value ForwardKernel::buildEpilogue(LoopState state, Value mode) {
   Part part(b, "epilogue");
-  // The tiles' memory is about to be reused; a block without keys still awaits its Q.
+  // The tiles' memory is about to be reused; a block without keys still awaits
+  // its Q.
   waitCopies(b, 0);
   b.barrier();
   int64_t perRowTile = state.output.size() / rowTiles;
@@ -529,18 +577,19 @@ Value ForwardKernel::buildEpilogue(LoopState state, Value mode) {
   return b.select(b.eq(mode, Compute), afterCompute, b.add(mode, 1));
 }
 
-/// Calls `body` for every pair of neighbouring columns that this thread holds of the output;
-/// `index` is that of the pair's first accumulator element.
-static void forEachOutputPair(int64_t rowTiles, int64_t columns,
-                              function_ref<void(int64_t index, int64_t rowTile, int64_t half,
-                                                int64_t columnTile)>
-                                  body) {
+/// Calls `body` for every pair of neighbouring columns that this thread holds
+/// of the output; `index` is that of the pair's first accumulator element.
+static void
+forEachOutputPair(int64_t rowTiles, int64_t columns,
+                  function_ref<void(int64_t index, int64_t rowTile,
+                                    int64_t half, int64_t columnTile)>
+                      body) {
   int64_t columnTiles = columns / kMmaN;
   for (int64_t rowTile = 0; rowTile < rowTiles; ++rowTile)
     for (int64_t columnTile = 0; columnTile < columnTiles; ++columnTile)
       for (int64_t half : {0, 1})
-        body((rowTile * columnTiles + columnTile) * kAccumulatorSize + 2 * half, rowTile, half,
-             columnTile);
+        body((rowTile * columnTiles + columnTile) * kAccumulatorSize + 2 * half,
+             rowTile, half, columnTile);
 }
 
 void ForwardKernel::storeOutput(ArrayRef<Value> output) {
@@ -548,30 +597,37 @@ void ForwardKernel::storeOutput(ArrayRef<Value> output) {
   TileCopy::Rows rows = getRows(op.getOutput(), head, firstRow, nq);
   if (type.isF32()) {
     // Four lanes write 32 neighbouring bytes.
-    forEachOutputPair(rowTiles, outputLayout.getColumns(), [&](int64_t index, int64_t rowTile,
-                                                               int64_t half, int64_t columnTile) {
-      if (columnTile * kMmaN >= op.getValueHeadDim())
-        return;
-      Value row = getRow(rowTile, half);
-      b.ifThen(b.lt(row, nq), [&] {
-        Value element = b.add(b.mul(b.toI64(row), rows.stride),
-                              b.toI64(b.add(laneColumn, columnTile * kMmaN)));
-        b.store(b.makeVector({output[index], output[index + 1]}),
-                b.offsetPtr(rows.base, b.shl(element, 2)), 8);
-      });
-    });
+    forEachOutputPair(
+        rowTiles, outputLayout.getColumns(),
+        [&](int64_t index, int64_t rowTile, int64_t half, int64_t columnTile) {
+          if (columnTile * kMmaN >= op.getValueHeadDim())
+            return;
+          Value row = getRow(rowTile, half);
+          b.ifThen(b.lt(row, nq), [&] {
+            Value element =
+                b.add(b.mul(b.toI64(row), rows.stride),
+                      b.toI64(b.add(laneColumn, columnTile * kMmaN)));
+            b.store(b.makeVector({output[index], output[index + 1]}),
+                    b.offsetPtr(rows.base, b.shl(element, 2)), 8);
+          });
+        });
     return;
   }
   // Through shared memory, so that rows are written in 16-byte pieces.
   Value staged = getSharedTile(plan.output);
-  forEachOutputPair(rowTiles, outputLayout.getColumns(), [&](int64_t index, int64_t rowTile,
-                                                             int64_t half, int64_t columnTile) {
-    Value row = b.add(b.add(warpRow, laneRow), rowTile * kMmaM + half * 8);
-    Value offset = b.add(outputLayout.getOffset(b, row, b.i32(columnTile)), b.shl(laneColumn, 1));
-    b.store(b.pack(output[index], output[index + 1], type), b.offsetPtr(staged, offset), 4);
-  });
+  forEachOutputPair(
+      rowTiles, outputLayout.getColumns(),
+      [&](int64_t index, int64_t rowTile, int64_t half, int64_t columnTile) {
+        Value row = b.add(b.add(warpRow, laneRow),
+                          rowTile * kMmaM + getAccumulatorRow(0, 2 * half));
+        Value offset = b.add(outputLayout.getOffset(b, row, b.i32(columnTile)),
+                             b.shl(laneColumn, 1));
+        b.store(b.pack(output[index], output[index + 1], type),
+                b.offsetPtr(staged, offset), 4);
+      });
   b.barrier();
-  TileCopy(b, outputLayout, op.getValueHeadDim(), threads, thread).store(b, rows, staged);
+  TileCopy(b, outputLayout, op.getValueHeadDim(), threads, thread)
+      .store(b, rows, staged);
 }
 
 void ForwardKernel::storeLogSumExp(ArrayRef<OnlineNormalizer::Row> rows) {
@@ -592,20 +648,22 @@ void ForwardKernel::storeNaNWhereVisible(ArrayRef<Value> visible) {
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   TileCopy::Rows rows = getRows(op.getOutput(), head, firstRow, nq);
   Value nan = b.fromF32(b.f32(std::numeric_limits<double>::quiet_NaN()), type);
-  forEachOutputPair(rowTiles, outputLayout.getColumns(), [&](int64_t index, int64_t rowTile,
-                                                             int64_t half, int64_t columnTile) {
-    if (columnTile * kMmaN >= op.getValueHeadDim())
-      return;
-    Value row = getRow(rowTile, half);
-    for (int64_t of : {0, 1}) {
-      Value isZero = b.eqF(visible[index + of], b.f32(0));
-      b.ifThen(b.andI(b.lt(row, nq), b.xorI(isZero, b.i1(true))), [&] {
-        Value element = b.add(b.mul(b.toI64(row), rows.stride),
-                              b.toI64(b.add(laneColumn, columnTile * kMmaN + of)));
-        b.store(nan, b.offsetPtr(rows.base, b.mul(element, bytes)), bytes);
+  forEachOutputPair(
+      rowTiles, outputLayout.getColumns(),
+      [&](int64_t index, int64_t rowTile, int64_t half, int64_t columnTile) {
+        if (columnTile * kMmaN >= op.getValueHeadDim())
+          return;
+        Value row = getRow(rowTile, half);
+        for (int64_t of : {0, 1}) {
+          Value isZero = b.eqF(visible[index + of], b.f32(0));
+          b.ifThen(b.andI(b.lt(row, nq), b.xorI(isZero, b.i1(true))), [&] {
+            Value element =
+                b.add(b.mul(b.toI64(row), rows.stride),
+                      b.toI64(b.add(laneColumn, columnTile * kMmaN + of)));
+            b.store(nan, b.offsetPtr(rows.base, b.mul(element, bytes)), bytes);
+          });
+        }
       });
-    }
-  });
 }
 
 void sm80::buildAttentionForward(AttentionOp op, LLVM::LLVMFuncOp kernel,

@@ -16,8 +16,8 @@ using namespace mlir::attnfuse::kernelgen::sm80;
 /// More steps than this become a loop.
 static constexpr int64_t kMaxUnrolledSteps = 8;
 
-TileCopy::TileCopy(KernelBuilder &b, const SharedLayout &layout, int64_t columns, int64_t threads,
-                   Value thread)
+TileCopy::TileCopy(KernelBuilder &b, const SharedLayout &layout,
+                   int64_t columns, int64_t threads, Value thread)
     : layout(layout), columns(columns) {
   int64_t chunksPerRow = llvm::PowerOf2Ceil(layout.getChunks());
   rowsPerStep = threads / chunksPerRow;
@@ -26,7 +26,8 @@ TileCopy::TileCopy(KernelBuilder &b, const SharedLayout &layout, int64_t columns
   chunk = b.remU(thread, chunksPerRow);
 }
 
-void TileCopy::forEachChunk(KernelBuilder &b, function_ref<void(Value, Value)> body) const {
+void TileCopy::forEachChunk(KernelBuilder &b,
+                            function_ref<void(Value, Value)> body) const {
   int64_t steps = llvm::divideCeil(layout.getRows(), rowsPerStep);
   auto emitStep = [&](Value row, bool mayEnd) {
     Value exists;
@@ -45,7 +46,8 @@ void TileCopy::forEachChunk(KernelBuilder &b, function_ref<void(Value, Value)> b
   bool isRagged = steps * rowsPerStep > layout.getRows();
   if (steps <= kMaxUnrolledSteps) {
     for (int64_t step = 0; step < steps; ++step)
-      emitStep(b.add(firstRow, step * rowsPerStep), isRagged && step == steps - 1);
+      emitStep(b.add(firstRow, step * rowsPerStep),
+               isRagged && step == steps - 1);
     return;
   }
   int64_t unrolledRows = kMaxUnrolledSteps * rowsPerStep;
@@ -56,7 +58,8 @@ void TileCopy::forEachChunk(KernelBuilder &b, function_ref<void(Value, Value)> b
   });
 }
 
-Value TileCopy::getGlobalAddress(KernelBuilder &b, const Rows &rows, Value row) const {
+Value TileCopy::getGlobalAddress(KernelBuilder &b, const Rows &rows,
+                                 Value row) const {
   Value element = b.add(b.mul(b.toI64(row), rows.stride),
                         b.toI64(b.mul(chunk, SharedLayout::kChunkElements)));
   return b.offsetPtr(rows.base, b.shl(element, 1));
@@ -67,9 +70,11 @@ void TileCopy::load(KernelBuilder &b, const Rows &rows, Value tile) const {
     Value globalRow = b.add(rows.first, row);
     Value valid = b.lt(globalRow, rows.numRows);
     if (columns != layout.getColumns())
-      valid = b.andI(valid, b.lt(chunk, columns / SharedLayout::kChunkElements));
+      valid =
+          b.andI(valid, b.lt(chunk, columns / SharedLayout::kChunkElements));
     // Addresses stay inside the tensor even where nothing is read.
-    Value address = getGlobalAddress(b, rows, b.min(globalRow, b.sub(rows.numRows, 1)));
+    Value address =
+        getGlobalAddress(b, rows, b.min(globalRow, b.sub(rows.numRows, 1)));
     copyAsync(b, b.offsetPtr(tile, sharedOffset), address, valid);
   });
 }
@@ -80,7 +85,8 @@ void TileCopy::store(KernelBuilder &b, const Rows &rows, Value tile) const {
     Value globalRow = b.add(rows.first, row);
     Value valid = b.lt(globalRow, rows.numRows);
     if (columns != layout.getColumns())
-      valid = b.andI(valid, b.lt(chunk, columns / SharedLayout::kChunkElements));
+      valid =
+          b.andI(valid, b.lt(chunk, columns / SharedLayout::kChunkElements));
     b.ifThen(valid, [&] {
       Value data = b.load(type, b.offsetPtr(tile, sharedOffset), 16);
       b.store(data, getGlobalAddress(b, rows, globalRow), 16);
@@ -88,7 +94,8 @@ void TileCopy::store(KernelBuilder &b, const Rows &rows, Value tile) const {
   });
 }
 
-void TileCopy::transform(KernelBuilder &b, Value tile, function_ref<Value(Value)> transform) const {
+void TileCopy::transform(KernelBuilder &b, Value tile,
+                         function_ref<Value(Value)> transform) const {
   Type type = VectorType::get({4}, b.getI32Type());
   forEachChunk(b, [&](Value, Value sharedOffset) {
     Value address = b.offsetPtr(tile, sharedOffset);

@@ -28,7 +28,8 @@ namespace mlir::attnfuse::kernelgen::sm80 {
 inline constexpr int64_t kMmaM = 16, kMmaN = 8, kMmaK = 16;
 inline constexpr int64_t kAccumulatorSize = 4;
 
-/// Row and column, in the 16x8 accumulator, of element `element` of lane `lane`.
+/// Row and column, in the 16x8 accumulator, of element `element` of lane
+/// `lane`.
 constexpr int64_t getAccumulatorRow(int64_t lane, int64_t element) {
   return lane / 4 + 8 * (element / 2);
 }
@@ -36,28 +37,31 @@ constexpr int64_t getAccumulatorColumn(int64_t lane, int64_t element) {
   return 2 * (lane % 4) + element % 2;
 }
 
-/// Which row, and which of two neighbouring chunks, a lane addresses so that ldmatrix.x4
-/// returns whole fragments.
+/// Which row, and which of two neighbouring chunks, a lane addresses so that
+/// ldmatrix.x4 returns whole fragments.
 struct LanePosition {
   Value row;
   Value chunkLowBit;
 };
 /// One A fragment of 16 rows by 16 columns, rows in shared-memory rows.
 LanePosition getLanePositionA(KernelBuilder &b, Value lane);
-/// Two B fragments from 16 rows that run along n (n, k in rows): n 0-7 and 8-15, k 16.
+/// Two B fragments from 16 rows that run along n (n, k in rows): n 0-7 and
+/// 8-15, k 16.
 LanePosition getLanePositionB(KernelBuilder &b, Value lane);
-/// Two B fragments from 16 rows that run along k (k, n in rows; needs .trans): n 0-7 and 8-15.
+/// Two B fragments from 16 rows that run along k (k, n in rows; needs .trans):
+/// n 0-7 and 8-15.
 LanePosition getLanePositionBTransposed(KernelBuilder &b, Value lane);
 
 /// ldmatrix.x4: 4 i32.
 Values loadMatrix(KernelBuilder &b, Value ptr, bool transposed);
 
 /// accumulator += a b; `type` is f16 or bf16.
-void multiplyAccumulate(KernelBuilder &b, Type type, ValueRange a, ValueRange bFragment,
+void multiplyAccumulate(KernelBuilder &b, Type type, ValueRange a,
+                        ValueRange bFragment,
                         MutableArrayRef<Value> accumulator);
 
-/// Copies 16 bytes from global to shared memory; where `valid` is false, writes zeros and reads
-/// nothing.
+/// Copies 16 bytes from global to shared memory; where `valid` is false, writes
+/// zeros and reads nothing.
 void copyAsync(KernelBuilder &b, Value shared, Value global, Value valid);
 /// Closes the group of the copies issued so far.
 void commitCopies(KernelBuilder &b);

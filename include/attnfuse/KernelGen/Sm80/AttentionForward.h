@@ -35,8 +35,9 @@
 
 namespace mlir::attnfuse::kernelgen::sm80 {
 
-/// Fills `kernel`, an empty llvm.func with an entry block, with the forward kernel of `op`, which
-/// has a schedule. `sharedMemory` is the module's external shared-memory array.
+/// Fills `kernel`, an empty llvm.func with an entry block, with the forward
+/// kernel of `op`, which has a schedule. `sharedMemory` is the module's
+/// external shared-memory array.
 void buildAttentionForward(AttentionOp op, LLVM::LLVMFuncOp kernel,
                            LLVM::GlobalOp sharedMemory, KernelAbi &abi);
 

@@ -13,22 +13,27 @@
 
 namespace mlir::attnfuse::kernelgen::sm80 {
 
-/// How the threads of a block share the 16-byte chunks of a tile: neighbouring threads take
-/// neighbouring chunks of a row, whose number is rounded up to a power of two so that a thread
-/// keeps its chunk from one of its rows to the next.
+/// How the threads of a block share the 16-byte chunks of a tile: neighbouring
+/// threads take neighbouring chunks of a row, whose number is rounded up to a
+/// power of two so that a thread keeps its chunk from one of its rows to the
+/// next.
 class TileCopy {
 public:
-  /// `columns` <= layout.getColumns() exist in memory; the tile's others are zero.
-  TileCopy(KernelBuilder &b, const SharedLayout &layout, int64_t columns, int64_t threads,
-           Value thread);
+  /// `columns` <= layout.getColumns() exist in memory; the tile's others are
+  /// zero.
+  TileCopy(KernelBuilder &b, const SharedLayout &layout, int64_t columns,
+           int64_t threads, Value thread);
 
-  /// Rows of a matrix in global memory: row r starts at `base` + 2 r `stride` bytes.
+  /// Rows of a matrix in global memory: row r starts at `base` + 2 r `stride`
+  /// bytes.
   struct Rows {
-    Value base, stride;   ///< pointer, i64 elements
-    Value first, numRows; ///< i32: the tile's first row, and the end of the matrix
+    Value base, stride; ///< pointer, i64 elements
+    Value first,
+        numRows; ///< i32: the tile's first row, and the end of the matrix
   };
 
-  /// Issues asynchronous copies of the tile's rows; rows past the end become zero.
+  /// Issues asynchronous copies of the tile's rows; rows past the end become
+  /// zero.
   void load(KernelBuilder &b, const Rows &rows, Value tile) const;
   /// Copies the tile's rows to memory, without those past the end.
   void store(KernelBuilder &b, const Rows &rows, Value tile) const;
@@ -37,9 +42,11 @@ public:
                  function_ref<Value(Value)> transform) const;
 
 private:
-  /// Calls `body` with each (row in tile, chunk) of this thread, under a condition where the
-  /// thread may have none.
-  void forEachChunk(KernelBuilder &b, function_ref<void(Value row, Value sharedOffset)> body) const;
+  /// Calls `body` with each (row in tile, chunk) of this thread, under a
+  /// condition where the thread may have none.
+  void
+  forEachChunk(KernelBuilder &b,
+               function_ref<void(Value row, Value sharedOffset)> body) const;
   Value getGlobalAddress(KernelBuilder &b, const Rows &rows, Value row) const;
 
   const SharedLayout &layout;

@@ -33,7 +33,8 @@ void AttnFuseDialect::initialize() {
       >();
 }
 
-Operation *AttnFuseDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+Operation *AttnFuseDialect::materializeConstant(OpBuilder &builder,
+                                                Attribute value, Type type,
                                                 Location loc) {
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
@@ -50,18 +51,23 @@ Attribute BandAttr::parse(AsmParser &parser, Type) {
     return {};
   std::optional<Alignment> align = symbolizeAlignment(keyword);
   if (!align) {
-    parser.emitError(loc, "expected top_left or bottom_right, got '") << keyword << "'";
+    parser.emitError(loc, "expected top_left or bottom_right, got '")
+        << keyword << "'";
     return {};
   }
   while (succeeded(parser.parseOptionalComma())) {
     StringRef bound;
     SMLoc boundLoc = parser.getCurrentLocation();
     int64_t value;
-    if (parser.parseKeyword(&bound) || parser.parseEqual() || parser.parseInteger(value))
+    if (parser.parseKeyword(&bound) || parser.parseEqual() ||
+        parser.parseInteger(value))
       return {};
-    std::optional<int64_t> *slot = bound == "left" ? &left : bound == "right" ? &right : nullptr;
+    std::optional<int64_t> *slot = bound == "left"    ? &left
+                                   : bound == "right" ? &right
+                                                      : nullptr;
     if (!slot || *slot) {
-      parser.emitError(boundLoc, "expected 'left' or 'right', each at most once, got '")
+      parser.emitError(boundLoc,
+                       "expected 'left' or 'right', each at most once, got '")
           << bound << "'";
       return {};
     }
@@ -81,13 +87,14 @@ void BandAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-LogicalResult BandAttr::verify(function_ref<InFlightDiagnostic()> emitError, Alignment,
-                               std::optional<int64_t> left, std::optional<int64_t> right) {
-  for (auto [name, bound] : {std::pair("left", left), std::pair("right", right)})
+LogicalResult BandAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               Alignment, std::optional<int64_t> left,
+                               std::optional<int64_t> right) {
+  for (auto [name, bound] :
+       {std::pair("left", left), std::pair("right", right)})
     if (bound && (*bound < 0 || *bound >= kMaxExtent))
-      return emitError() << "expected '" << name
-                         << "' to be in [0, 2^31), got " << *bound
-                         << "; leave it out for an unbounded side";
+      return emitError() << "expected '" << name << "' to be in [0, 2^31), got "
+                         << *bound << "; leave it out for an unbounded side";
   return success();
 }
 
@@ -99,7 +106,8 @@ Attribute BlocksAttr::parse(AsmParser &parser, Type) {
   SmallVector<int64_t> sizes;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() ||
-      parser.parseDimensionList(sizes, /*allowDynamic=*/false, /*withTrailingX=*/false) ||
+      parser.parseDimensionList(sizes, /*allowDynamic=*/false,
+                                /*withTrailingX=*/false) ||
       parser.parseGreater())
     return {};
   if (sizes.size() != 2) {
@@ -113,12 +121,13 @@ void BlocksAttr::print(AsmPrinter &printer) const {
   printer << "<" << getQueryBlock() << "x" << getKeyBlock() << ">";
 }
 
-LogicalResult BlocksAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t queryBlock,
-                                 int64_t keyBlock) {
-  for (auto [name, size] : {std::pair("query", queryBlock), std::pair("key", keyBlock)})
+LogicalResult BlocksAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t queryBlock, int64_t keyBlock) {
+  for (auto [name, size] :
+       {std::pair("query", queryBlock), std::pair("key", keyBlock)})
     if (size < 1 || size >= kMaxExtent)
-      return emitError() << "expected a " << name
-                         << " block in [1, 2^31), got " << size;
+      return emitError() << "expected a " << name << " block in [1, 2^31), got "
+                         << size;
   return success();
 }
 
@@ -126,22 +135,25 @@ LogicalResult BlocksAttr::verify(function_ref<InFlightDiagnostic()> emitError, i
 // Target and schedule
 //===----------------------------------------------------------------------===//
 
-LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
-                                 DictionaryAttr) {
+LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 StringRef name, DictionaryAttr) {
   if (name.empty())
     return emitError() << "expected the name of a machine, got an empty string";
   return success();
 }
 
-LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t tileM,
-                                   int64_t tileN, int64_t warps, bool) {
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t tileM, int64_t tileN, int64_t warps,
+                                   bool) {
   if (warps < 1 || warps > 32)
     return emitError() << "expected 1 to 32 warps, got " << warps;
   // A warp owns whole 16-row MMA tiles, and the weighted sum steps 16 keys.
   if (tileM < 1 || tileM % (16 * warps) != 0)
-    return emitError() << "expected tile_m to be a multiple of 16 rows for each of " << warps
-                       << " warps, got " << tileM;
+    return emitError()
+           << "expected tile_m to be a multiple of 16 rows for each of "
+           << warps << " warps, got " << tileM;
   if (tileN < 1 || tileN % 16 != 0)
-    return emitError() << "expected tile_n to be a multiple of 16, got " << tileN;
+    return emitError() << "expected tile_n to be a multiple of 16, got "
+                       << tileN;
   return success();
 }

@@ -33,14 +33,19 @@ double ScaledDotProductOp::getScaleOrDefault() {
 //===----------------------------------------------------------------------===//
 
 int64_t AttentionOp::getHeadDim() { return getQuery().getType().getShape()[3]; }
-int64_t AttentionOp::getValueHeadDim() { return getValue().getType().getShape()[3]; }
-Type AttentionOp::getElementType() { return getQuery().getType().getElementType(); }
+int64_t AttentionOp::getValueHeadDim() {
+  return getValue().getType().getShape()[3];
+}
+Type AttentionOp::getElementType() {
+  return getQuery().getType().getElementType();
+}
 
 bool AttentionOp::hasScoreChain() {
   if (getScore().empty())
     return false;
   Block &block = getScore().front();
-  return cast<YieldOp>(block.getTerminator()).getScore() != block.getArgument(Score);
+  return cast<YieldOp>(block.getTerminator()).getScore() !=
+         block.getArgument(Score);
 }
 
 // attnfuse.attention q(%q) k(%k) v(%v)
@@ -66,29 +71,33 @@ struct SegmentedOperands {
   }
 };
 
-ParseResult parseNamedOperand(OpAsmParser &parser, StringRef name, SegmentedOperands &segments) {
+ParseResult parseNamedOperand(OpAsmParser &parser, StringRef name,
+                              SegmentedOperands &segments) {
   Unresolved operand;
-  if (parser.parseKeyword(name) || parser.parseLParen() || parser.parseOperand(operand) ||
-      parser.parseRParen())
+  if (parser.parseKeyword(name) || parser.parseLParen() ||
+      parser.parseOperand(operand) || parser.parseRParen())
     return failure();
   segments.addSegment(operand);
   return success();
 }
 
-ParseResult parseOptionalRotation(OpAsmParser &parser, StringRef keyword, StringAttr attrName,
-                                  OperationState &state, SegmentedOperands &segments) {
+ParseResult parseOptionalRotation(OpAsmParser &parser, StringRef keyword,
+                                  StringAttr attrName, OperationState &state,
+                                  SegmentedOperands &segments) {
   std::optional<Unresolved> cos, sin, offset, positions;
   if (succeeded(parser.parseOptionalKeyword(keyword))) {
     Attribute rotation = RotationAttr::parse(parser, {});
-    if (!rotation || parser.parseLParen() || parser.parseOperand(cos.emplace()) ||
-        parser.parseComma() || parser.parseOperand(sin.emplace()))
+    if (!rotation || parser.parseLParen() ||
+        parser.parseOperand(cos.emplace()) || parser.parseComma() ||
+        parser.parseOperand(sin.emplace()))
       return failure();
     state.addAttribute(attrName, rotation);
     while (succeeded(parser.parseOptionalComma())) {
       if (succeeded(parser.parseOptionalKeyword("offset"))) {
         if (parser.parseOperand(offset.emplace()))
           return failure();
-      } else if (parser.parseKeyword("positions") || parser.parseOperand(positions.emplace())) {
+      } else if (parser.parseKeyword("positions") ||
+                 parser.parseOperand(positions.emplace())) {
         return failure();
       }
     }
@@ -100,8 +109,8 @@ ParseResult parseOptionalRotation(OpAsmParser &parser, StringRef keyword, String
   return success();
 }
 
-void printRotation(OpAsmPrinter &p, StringRef keyword, RotationAttr rotation, Value cos, Value sin,
-                   Value offset, Value positions) {
+void printRotation(OpAsmPrinter &p, StringRef keyword, RotationAttr rotation,
+                   Value cos, Value sin, Value offset, Value positions) {
   if (!rotation)
     return;
   p << " " << keyword << " ";
@@ -117,18 +126,22 @@ void printRotation(OpAsmPrinter &p, StringRef keyword, RotationAttr rotation, Va
 
 ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &state) {
   SegmentedOperands segments;
-  if (parseNamedOperand(parser, "q", segments) || parseNamedOperand(parser, "k", segments) ||
+  if (parseNamedOperand(parser, "q", segments) ||
+      parseNamedOperand(parser, "k", segments) ||
       parseNamedOperand(parser, "v", segments) ||
-      parseOptionalRotation(parser, "rotate_q", getQRotationAttrName(state.name), state,
+      parseOptionalRotation(parser, "rotate_q",
+                            getQRotationAttrName(state.name), state,
                             segments) ||
-      parseOptionalRotation(parser, "rotate_k", getKRotationAttrName(state.name), state, segments))
+      parseOptionalRotation(parser, "rotate_k",
+                            getKRotationAttrName(state.name), state, segments))
     return failure();
 
   std::optional<Unresolved> rows, cols;
   if (succeeded(parser.parseOptionalKeyword("blocks"))) {
     Attribute blocks = BlocksAttr::parse(parser, {});
-    if (!blocks || parser.parseLParen() || parser.parseOperand(rows.emplace()) ||
-        parser.parseComma() || parser.parseOperand(cols.emplace()) || parser.parseRParen())
+    if (!blocks || parser.parseLParen() ||
+        parser.parseOperand(rows.emplace()) || parser.parseComma() ||
+        parser.parseOperand(cols.emplace()) || parser.parseRParen())
       return failure();
     state.addAttribute(getBlocksAttrName(state.name), blocks);
   }
@@ -137,7 +150,8 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &state) {
 
   ArrayAttr bands;
   if (succeeded(parser.parseOptionalKeyword("bands")) &&
-      parser.parseAttribute(bands, getBandsAttrName(state.name), state.attributes))
+      parser.parseAttribute(bands, getBandsAttrName(state.name),
+                            state.attributes))
     return failure();
 
   StringRef keyword;
@@ -146,7 +160,8 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &state) {
     return failure();
   std::optional<Normalizer> normalizer = symbolizeNormalizer(keyword);
   if (!normalizer)
-    return parser.emitError(loc, "expected a normalizer, got '") << keyword << "'";
+    return parser.emitError(loc, "expected a normalizer, got '")
+           << keyword << "'";
   state.addAttribute(getNormalizerAttrName(state.name),
                      NormalizerAttr::get(parser.getContext(), *normalizer));
 
@@ -172,7 +187,8 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &state) {
   SMLoc typeLoc;
   if (parser.parseOptionalAttrDict(state.attributes) || parser.parseColon() ||
       parser.getCurrentLocation(&typeLoc) || parser.parseType(type) ||
-      parser.resolveOperands(segments.operands, type.getInputs(), typeLoc, state.operands))
+      parser.resolveOperands(segments.operands, type.getInputs(), typeLoc,
+                             state.operands))
     return failure();
   state.addTypes(type.getResults());
   state.addAttribute(getOperandSegmentSizeAttr(),
@@ -182,10 +198,10 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &state) {
 
 void AttentionOp::print(OpAsmPrinter &p) {
   p << " q(" << getQuery() << ") k(" << getKey() << ") v(" << getValue() << ")";
-  printRotation(p, "rotate_q", getQRotationAttr(), getQCos(), getQSin(), getQOffset(),
-                getQPositions());
-  printRotation(p, "rotate_k", getKRotationAttr(), getKCos(), getKSin(), getKOffset(),
-                getKPositions());
+  printRotation(p, "rotate_q", getQRotationAttr(), getQCos(), getQSin(),
+                getQOffset(), getQPositions());
+  printRotation(p, "rotate_k", getKRotationAttr(), getKCos(), getKSin(),
+                getKOffset(), getKPositions());
   if (BlocksAttr blocks = getBlocksAttr()) {
     p << " blocks ";
     blocks.print(p);
@@ -205,8 +221,9 @@ void AttentionOp::print(OpAsmPrinter &p) {
     schedule.print(p);
   }
   p.printOptionalAttrDict((*this)->getAttrs(),
-                          {getQRotationAttrName(), getKRotationAttrName(), getBlocksAttrName(),
-                           getBandsAttrName(), getNormalizerAttrName(), getScheduleAttrName(),
+                          {getQRotationAttrName(), getKRotationAttrName(),
+                           getBlocksAttrName(), getBandsAttrName(),
+                           getNormalizerAttrName(), getScheduleAttrName(),
                            getOperandSegmentSizeAttr()});
   p << " : ";
   p.printFunctionalType(*this);

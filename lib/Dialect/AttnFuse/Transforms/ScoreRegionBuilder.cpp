@@ -14,10 +14,6 @@
 using namespace mlir;
 using namespace mlir::attnfuse;
 
-/// Lower scores are taken as this (spec S5). A softmax in base 2 can multiply
-/// it by log2(e) without overflow, which the lowest f32 would not survive.
-static constexpr double kLowestScore = -0x1p127;
-
 ScoreRegionBuilder::ScoreRegionBuilder(MLIRContext *context, Location loc)
     : body(std::make_unique<Block>()), builder(context), loc(loc) {
   builder.setInsertionPointToEnd(body.get());

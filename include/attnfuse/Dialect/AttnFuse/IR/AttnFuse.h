@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Everything the tensor-level dialect declares: dialect, enums, attributes, ops.
+// Everything the tensor-level dialect declares: dialect, enums, attributes,
+// ops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +36,10 @@ namespace mlir::attnfuse {
 /// Window bounds, constant offsets and block sizes are below this, so that
 /// sums of a few of them and of lengths cannot overflow 64 bits.
 constexpr int64_t kMaxExtent = int64_t(1) << 31;
+
+/// Lower scores are taken as this (spec S5). A softmax in base 2 can multiply
+/// it by log2(e) without overflow, which the lowest f32 would not survive.
+constexpr double kLowestScore = -0x1p127;
 
 /// The standard ALiBi slope of `head` among `numHeads` (arXiv 2108.12409; any
 /// number of heads, see attnfuse.alibi).
