@@ -96,8 +96,15 @@ private:
         tie({a, dim}, {b, dim});
   }
 
-  /// Ties the last dimensions of `operand` to `targets` from the right. A
-  /// static 1 is broadcast and stays by itself.
+  /// Ties the last dimensions of `operand` to `targets` from the right.
+  void tieTrailing(Value operand, ArrayRef<Dim> targets) {
+    int64_t rank = getRank(operand);
+    for (int64_t back = 1; back <= std::min<int64_t>(rank, targets.size());
+         ++back)
+      tie({operand, rank - back}, targets[targets.size() - back]);
+  }
+
+  /// The same, but a static 1 is broadcast and stays by itself.
   void tieBroadcast(Value operand, ArrayRef<Dim> targets) {
     int64_t rank = getRank(operand);
     for (int64_t back = 1; back <= std::min<int64_t>(rank, targets.size());
@@ -130,8 +137,8 @@ private:
         .Case([&](AlibiOp op) {
           tieAll(op.getScores(), op.getResult());
           if (op.getSlopes())
-            tieBroadcast(op.getSlopes(),
-                         {{op.getScores(), 0}, {op.getScores(), 1}});
+            tieTrailing(op.getSlopes(),
+                        {{op.getScores(), 0}, {op.getScores(), 1}});
         })
         .Case([&](AdditiveBiasOp op) {
           Value s = op.getScores();
@@ -197,7 +204,7 @@ private:
       return;
     tieAll(cos, sin);
     if (positions)
-      tieBroadcast(positions, {{x, 0}, {x, 2}});
+      tieTrailing(positions, {{x, 0}, {x, 2}});
   }
 
   /// The batch entries and heads of a pattern per head.
@@ -226,7 +233,7 @@ private:
         if (auto extract = dyn_cast<tensor::ExtractOp>(user))
           for (auto [dim, index] : llvm::enumerate(extract.getIndices()))
             for (unsigned arg = AttentionOp::B; arg <= AttentionOp::J; ++arg)
-              if (index == block.getArgument(arg) && !isStaticOne(operand, dim))
+              if (index == block.getArgument(arg))
                 tie({operand, unsigned(dim)}, sizeOf[arg - AttentionOp::B]);
   }
 

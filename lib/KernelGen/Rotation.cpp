@@ -58,10 +58,11 @@ Value TileRotation::getTableRow(KernelBuilder &b, Value row, Value numRows,
   }
   if (operands.offset)
     position = b.add(position, abi.getScalar(b, operands.offset));
-  position = b.add(position, operands.attr.getOffset());
-  // Positions outside the table are clamped to it (docs/spec.md).
-  Value tableRows = abi.getDim(b, operands.cos, 0);
-  return b.max(b.min(position, b.sub(tableRows, 1)), 0);
+  // Positions outside the table are clamped to it (docs/spec.md), before the
+  // constant offset is added, so that no position can overflow.
+  int64_t offset = operands.attr.getOffset();
+  Value last = b.sub(abi.getDim(b, operands.cos, 0), 1 + offset);
+  return b.add(b.max(b.min(position, last), -offset), offset);
 }
 
 Values TileRotation::loadTable(KernelBuilder &b, Value table, Value row,

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
@@ -31,10 +32,29 @@ LogicalResult ScoreChain::verify(AttentionOp op) {
         (operation.getNumResults() != 1 && !isa<YieldOp>(operation)))
       return operation.emitOpError("has no device form in a score region");
     for (Type type : operation.getResultTypes())
-      if (!type.isIntOrIndexOrFloat() || type.isF64())
+      if (!type.isIntOrIndex() && !type.isF16() && !type.isBF16() &&
+          !type.isF32())
         return operation.emitOpError(
-                   "expected a scalar of at most 32 bits of float, got ")
+                   "expected an integer, index, f16, bf16 or f32, got ")
                << type;
+    bool isMathOfFloats = isa<math::MathDialect>(operation.getDialect()) &&
+                          isa<FloatType>(operation.getResult(0).getType());
+    if (isMathOfFloats && !operation.getResult(0).getType().isF32())
+      return operation.emitOpError("expected f32 on the device, got ")
+             << operation.getResult(0).getType()
+             << "; extend the operand first";
+    if (isa<tensor::ExtractOp>(operation)) {
+      Type type = operation.getResult(0).getType();
+      if (type.isIndex() || type.getIntOrFloatBitWidth() % 8 != 0)
+        return operation.emitOpError("expected elements of whole bytes, got ")
+               << type;
+    }
+    // Index arithmetic is done in 32 bits.
+    IntegerAttr constant;
+    if (matchPattern(&operation, m_Constant(&constant)) &&
+        constant.getType().isIndex() && !llvm::isInt<32>(constant.getInt()))
+      return operation.emitOpError("expected an index of 32 bits, got ")
+             << constant.getInt();
   }
   return success();
 }

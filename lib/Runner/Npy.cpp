@@ -9,6 +9,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <unistd.h>
@@ -227,6 +228,10 @@ Result<HostTensor> attnfuse::parseNpy(std::string_view bytes,
 }
 
 Result<HostTensor> attnfuse::readNpy(const std::string &path) {
+  // Reading a folder through a stream buffer throws.
+  std::error_code code;
+  if (std::filesystem::is_directory(path, code))
+    return Error{"cannot read '" + path + "': it is a folder"};
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};

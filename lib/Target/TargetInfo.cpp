@@ -194,6 +194,7 @@ llvm::Expected<TargetInfo> mlir::attnfuse::getTargetOf(Operation *op) {
   for (Operation *scope = op; scope; scope = scope->getParentOp())
     if (auto target = scope->getAttrOfType<TargetAttr>(kTargetAttrName))
       return getTargetInfo(target);
-  return llvm::createStringError("no machine is given; put 'attnfuse.target = "
-                                 "#attnfuse.target<\"sm_80\">' on the module");
+  return llvm::createStringError(
+      "no machine is given; use --chip, or put 'attnfuse.target = "
+      "#attnfuse.target<\"sm_80\">' on the module");
 }

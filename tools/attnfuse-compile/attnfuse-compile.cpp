@@ -112,6 +112,12 @@ int main(int argc, char **argv) {
     return fail("the manifest would overwrite the output " + outputFile +
                 "; choose another extension than .json");
 
+  if (outputFile != "-")
+    for (const std::string &path : {outputFile.getValue(), getManifestPath()})
+      if (llvm::sys::fs::equivalent(path, inputFile))
+        return fail(path + " is the input and would be overwritten; choose "
+                           "another output");
+
   auto input = llvm::MemoryBuffer::getFileOrSTDIN(inputFile);
   if (std::error_code code = input.getError())
     return fail("cannot read " + inputFile + ": " + code.message());

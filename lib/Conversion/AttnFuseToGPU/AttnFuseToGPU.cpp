@@ -17,7 +17,9 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/SymbolTable.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace mlir::attnfuse {
 #define GEN_PASS_DEF_CONVERTATTNFUSETOGPUPASS
@@ -76,6 +78,19 @@ static FailureOr<AttentionOp> getWholeBody(func::FuncOp function) {
   return attention;
 }
 
+/// A kernel has its function's name, which must be one in PTX.
+static LogicalResult checkNames(func::FuncOp function) {
+  StringRef name = function.getName();
+  bool isValid =
+      !name.empty() && !llvm::isDigit(name.front()) &&
+      llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  if (isValid)
+    return success();
+  return function.emitError("expected a name of letters, digits and '_' for a "
+                            "kernel, got '")
+         << name << "'";
+}
+
 static LogicalResult convert(func::FuncOp function) {
   FailureOr<AttentionOp> attention = getWholeBody(function);
   if (failed(attention))
@@ -87,28 +102,44 @@ static LogicalResult convert(func::FuncOp function) {
   if (!schedule)
     return op.emitError(
         "expected a schedule: run attnfuse-select-schedule first");
+  KernelTile tile = getKernelTile(schedule);
+  if (BlocksAttr blocks = op.getBlocksAttr())
+    if (blocks.getQueryBlock() % tile.tileM != 0 ||
+        blocks.getKeyBlock() % tile.tileN != 0)
+      return op.emitError("expected tiles that divide the blocks of ")
+             << blocks.getQueryBlock() << " x " << blocks.getKeyBlock()
+             << ", got " << tile.tileM << " x " << tile.tileN;
+  if (failed(checkNames(function)))
+    return failure();
   llvm::Expected<DimensionClasses> dims = DimensionClasses::analyze(function);
   if (!dims)
     return function.emitError(llvm::toString(dims.takeError()));
+  for (const ArgumentRole &argument : dims->getArguments())
+    if (dims->lookup(argument.name))
+      return function.emitError("expected names of arguments that are not "
+                                "names of dimensions, got '")
+             << argument.name << "'; rename it by attnfuse.name";
 
   MLIRContext *context = op.getContext();
   OpBuilder b(function);
   b.setInsertionPointAfter(function);
   auto module = gpu::GPUModuleOp::create(
       b, function.getLoc(), (function.getName() + "_kernels").str());
+  // The module gets another name where a function has this one.
+  module->remove();
+  SymbolTable(function->getParentOp()).insert(module, b.getInsertionPoint());
   b.setInsertionPointToStart(module.getBody());
   // An external array of unknown size is the dynamic shared memory of the
-  // launch.
+  // launch. No function's name holds a dot (checkNames).
   auto sharedMemory = LLVM::GlobalOp::create(
       b, op.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
-      /*isConstant=*/false, LLVM::Linkage::External,
-      (function.getName() + "_shared").str(), Attribute(),
+      /*isConstant=*/false, LLVM::Linkage::External, "attnfuse.shared",
+      Attribute(),
       /*alignment=*/1024, /*addrSpace=*/3);
   auto kernel = LLVM::LLVMFuncOp::create(
       b, op.getLoc(), function.getName(),
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {}));
   kernel.addEntryBlock(b);
-  KernelTile tile = getKernelTile(schedule);
   kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
   kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   b.getDenseI32ArrayAttr({int32_t(tile.getThreads())}));

@@ -125,14 +125,11 @@ void ManifestBuilder::addChecks() {
                     op.getKPositions(), nkv);
   if (BlocksAttr blocks = op.getBlocksAttr()) {
     auto type = cast<RankedTensorType>(op.getRowOffsets().getType());
-    if (tensors.count(op.getRowOffsets()))
-      checks.push_back(json::Object{
-          {"holds",
-           apply(
-               "eq", getDim(op.getRowOffsets(), type.getRank() - 1),
+    checks.push_back(json::Object{
+        {"holds",
+         apply("eq", getDim(op.getRowOffsets(), type.getRank() - 1),
                apply("add", apply("ceildiv", nq, blocks.getQueryBlock()), 1))},
-          {"message",
-           "the row offsets are not one more than the query blocks"}});
+        {"message", "the row offsets are not one more than the query blocks"}});
   }
 }
 

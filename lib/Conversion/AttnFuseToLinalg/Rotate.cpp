@@ -58,18 +58,21 @@ static Value buildTableRow(ImplicitLocOpBuilder &b, const Rotation &rotation,
     row = tensor::ExtractOp::create(b, rotation.positions, at);
     row = arith::IndexCastOp::create(b, b.getIndexType(), row);
   }
-  if (rotation.staticOffset != 0)
-    row =
-        arith::AddIOp::create(b, row, constantIndex(b, rotation.staticOffset));
   if (rotation.offset) {
     Value offset =
         arith::IndexCastOp::create(b, b.getIndexType(), rotation.offset);
     row = arith::AddIOp::create(b, row, offset);
   }
-  Value last = arith::SubIOp::create(b, getSize(b, rotation.cos, 0),
-                                     constantIndex(b, 1));
+  // Clamped before the constant offset is added, so that no position overflows.
+  Value last =
+      arith::SubIOp::create(b, getSize(b, rotation.cos, 0),
+                            constantIndex(b, 1 + rotation.staticOffset));
   row = arith::MinSIOp::create(b, row, last);
-  return arith::MaxSIOp::create(b, row, constantIndex(b, 0));
+  row =
+      arith::MaxSIOp::create(b, row, constantIndex(b, -rotation.staticOffset));
+  if (rotation.staticOffset == 0)
+    return row;
+  return arith::AddIOp::create(b, row, constantIndex(b, rotation.staticOffset));
 }
 
 Value attnfuse::detail::buildRotation(ImplicitLocOpBuilder &b, Value input,

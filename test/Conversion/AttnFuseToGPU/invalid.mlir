@@ -64,3 +64,37 @@ func.func @no_device_form(%q: tensor<1x2x8x16xf16>) -> tensor<1x2x8x16xf16> {
       : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>) -> tensor<1x2x8x16xf16>
   return %o : tensor<1x2x8x16xf16>
 }
+
+// -----
+
+func.func @tiles_across_blocks(%q: tensor<1x2x128x16xf16>, %rows: tensor<3xi32>, %cols: tensor<?xi32>) -> tensor<1x2x128x16xf16> {
+  // expected-error @below {{expected tiles that divide the blocks of 64 x 64, got 128 x 128}}
+  %o = attnfuse.attention q(%q) k(%q) v(%q) blocks <64x64>(%rows, %cols) softmax
+      schedule <tile_m = 128, tile_n = 128, warps = 4, q_in_registers = false> {scale = 0.25 : f64}
+      : (tensor<1x2x128x16xf16>, tensor<1x2x128x16xf16>, tensor<1x2x128x16xf16>, tensor<3xi32>, tensor<?xi32>) -> tensor<1x2x128x16xf16>
+  return %o : tensor<1x2x128x16xf16>
+}
+
+// -----
+
+func.func @elements_below_a_byte(%q: tensor<1x2x8x16xf16>, %mask: tensor<8x8xi1>) -> tensor<1x2x8x16xf16> {
+  %o = attnfuse.attention q(%q) k(%q) v(%q) softmax score operands(%mask) {
+      ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index, %nq: index, %nkv: index, %hq: index, %t: tensor<8x8xi1>):
+        // expected-error @below {{expected elements of whole bytes, got 'i1'}}
+        %m = tensor.extract %t[%i, %j] : tensor<8x8xi1>
+        %y = arith.select %m, %s, %s : f32
+        attnfuse.yield %y : f32
+      } schedule <tile_m = 16, tile_n = 16, warps = 1, q_in_registers = false> {scale = 0.25 : f64}
+      : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<8x8xi1>) -> tensor<1x2x8x16xf16>
+  return %o : tensor<1x2x8x16xf16>
+}
+
+// -----
+
+// expected-error @below {{expected a name of letters, digits and '_' for a kernel, got 'a.b'}}
+func.func @a.b(%q: tensor<1x2x8x16xf16>) -> tensor<1x2x8x16xf16> {
+  %o = attnfuse.attention q(%q) k(%q) v(%q) softmax
+      schedule <tile_m = 16, tile_n = 16, warps = 1, q_in_registers = false> {scale = 0.25 : f64}
+      : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>) -> tensor<1x2x8x16xf16>
+  return %o : tensor<1x2x8x16xf16>
+}

@@ -73,7 +73,7 @@ func.func @attention_c3_output(%q: !q) {
 
 !q = tensor<1x4x8x16xf16>
 func.func @attention_c4(%q: !q) {
-  // expected-error @below {{expected a finite scale, got nan}}
+  // expected-error @below {{expected a scale that is finite in f32, got nan}}
   %o = attnfuse.attention q(%q) k(%q) v(%q) softmax {scale = 0x7FF8000000000000 : f64} : (!q, !q, !q) -> !q
   return
 }

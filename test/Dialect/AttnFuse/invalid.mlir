@@ -182,7 +182,7 @@ func.func @scaled_dot_product_c3(%q: tensor<2x4x?x16xf16>, %k: tensor<2x4x?x16xb
 // -----
 
 func.func @scaled_dot_product_c4(%q: tensor<2x4x?x16xf16>, %k: tensor<2x4x?x16xf16>) {
-  // expected-error @below {{expected a finite scale, got INF}}
+  // expected-error @below {{expected a scale that is finite in f32, got INF}}
   %s = attnfuse.scaled_dot_product %q, %k {scale = 0x7FF0000000000000 : f64} : tensor<2x4x?x16xf16>, tensor<2x4x?x16xf16> -> tensor<2x4x?x?xf32>
   return
 }

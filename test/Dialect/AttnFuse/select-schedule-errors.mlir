@@ -86,7 +86,7 @@ func.func @nothing_fits(%q: tensor<1x8x?x256xf16>) -> tensor<1x8x?x256xf16> {
 // -----
 
 func.func @no_target(%q: tensor<1x8x?x64xf16>) -> tensor<1x8x?x64xf16> {
-  // expected-error @+1 {{no machine is given; put 'attnfuse.target = #attnfuse.target<"sm_80">' on the module}}
+  // expected-error @+1 {{no machine is given; use --chip, or put 'attnfuse.target = #attnfuse.target<"sm_80">' on the module}}
   %o = attnfuse.attention q(%q) k(%q) v(%q) softmax {scale = 0.125 : f64}
     : (tensor<1x8x?x64xf16>, tensor<1x8x?x64xf16>, tensor<1x8x?x64xf16>) -> tensor<1x8x?x64xf16>
   return %o : tensor<1x8x?x64xf16>

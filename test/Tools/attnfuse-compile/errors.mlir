@@ -19,7 +19,7 @@
 // MALFORMED: malformed.mlir:2:{{.*}}error:
 // MALFORMED: attnfuse-compile: error: cannot parse {{.*}}malformed.mlir
 // CHIP: attnfuse-compile: error: unknown chip or machine 'sm_75'; known are a100, {{.*}}, sm_120
-// TARGET: attnfuse-compile: error: no machine is given; put 'attnfuse.target = #attnfuse.target<"sm_80">' on the module
+// TARGET: attnfuse-compile: error: no machine is given; use --chip, or put 'attnfuse.target = #attnfuse.target<"sm_80">' on the module
 // UNFUSED: attnfuse-compile: error: {{.*}}unfused.mlir:{{.*}}
 // UNFUSED: remark: not fused:
 // HEADSIZE: headsize.mlir:4:{{.*}}expected the head size of q and k to be a multiple of 8 from 8 to 256 for the GPU, got 12

@@ -142,6 +142,9 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// More rows or keys than any machine's shared memory holds.
+static constexpr int64_t kMaxTile = 1024;
+
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t tileM, int64_t tileN, int64_t warps,
                                    bool) {
@@ -152,6 +155,11 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError()
            << "expected tile_m to be a multiple of 16 rows for each of "
            << warps << " warps, got " << tileM;
+  for (auto [name, size] :
+       {std::pair("tile_m", tileM), std::pair("tile_n", tileN)})
+    if (size > kMaxTile)
+      return emitError() << "expected " << name << " to be at most " << kMaxTile
+                         << ", got " << size;
   if (tileN < 1 || tileN % 16 != 0)
     return emitError() << "expected tile_n to be a multiple of 16, got "
                        << tileN;

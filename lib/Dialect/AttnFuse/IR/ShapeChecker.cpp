@@ -166,9 +166,10 @@ LogicalResult mlir::attnfuse::verifyBlocks(ShapeChecker &shapes,
 }
 
 LogicalResult mlir::attnfuse::verifyScale(Operation *op, const APFloat &scale) {
-  if (scale.isFinite())
+  // Scores are f32, and so is what they are multiplied by.
+  if (std::isfinite(float(scale.convertToDouble())))
     return success();
-  return op->emitOpError("expected a finite scale, got ")
+  return op->emitOpError("expected a scale that is finite in f32, got ")
          << scale.convertToDouble();
 }
 
