@@ -130,10 +130,10 @@ static LogicalResult convert(func::FuncOp function) {
   SymbolTable(function->getParentOp()).insert(module, b.getInsertionPoint());
   b.setInsertionPointToStart(module.getBody());
   // An external array of unknown size is the dynamic shared memory of the
-  // launch. No function's name holds a dot (checkNames).
+  // launch. No function's name holds a dollar sign (checkNames).
   auto sharedMemory = LLVM::GlobalOp::create(
       b, op.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
-      /*isConstant=*/false, LLVM::Linkage::External, "attnfuse.shared",
+      /*isConstant=*/false, LLVM::Linkage::External, "attnfuse$shared",
       Attribute(),
       /*alignment=*/1024, /*addrSpace=*/3);
   auto kernel = LLVM::LLVMFuncOp::create(

@@ -5,7 +5,7 @@
 // CHECK-LABEL: func.func @causal(
 // CHECK:         attnfuse.attention
 // CHECK:       gpu.module @causal_kernels
-// CHECK:         llvm.mlir.global external @attnfuse.shared() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
+// CHECK:         llvm.mlir.global external @attnfuse$shared() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
 // CHECK:         llvm.func @causal(
 // CHECK-SAME:      !llvm.ptr<1> {llvm.noalias, llvm.readonly}
 // CHECK-SAME:      nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 32>

@@ -12,8 +12,9 @@ func.func @all(%q: tensor<2x4x?x16xf16>, %k: tensor<2x2x?x16xf16>, %v: tensor<2x
   //  CHECK-DAG: %[[LEFT:.*]] = arith.constant -7 : index
   //  CHECK-DAG: %[[NQ:.*]] = tensor.dim %[[Q]], %[[C2]]
   //      CHECK: %[[QR:.*]] = linalg.generic {{.*}} ins(%[[Q]] :
-  //      CHECK:   arith.addi %{{.*}}, %[[C5]]
   //      CHECK:   arith.index_cast %{{.*}} : i64 to index
+  //      CHECK:   arith.maxsi
+  // CHECK-NEXT:   arith.addi %{{.*}}, %[[C5]]
   //      CHECK: %[[KR:.*]] = linalg.generic {{.*}} ins(%[[K]] :
   //      CHECK:   arith.xori
   //      CHECK: linalg.generic {{.*}} ins(%[[KR]] :

@@ -50,6 +50,8 @@ func.func @partial(%x: tensor<1x2x5x10xf16>, %cos: tensor<?x3xf16>, %sin: tensor
   //  CHECK-DAG: %[[C2:.*]] = arith.constant 2 : index
   //  CHECK-DAG: %[[C6:.*]] = arith.constant 6 : index
   //  CHECK-DAG: %[[C7:.*]] = arith.constant 7 : index
+  //  CHECK-DAG: %[[C8:.*]] = arith.constant 8 : index
+  //  CHECK-DAG: %[[CM7:.*]] = arith.constant -7 : index
   //      CHECK: ^bb0(%[[IN:.*]]: f16, %{{.*}}: f16):
   //      CHECK:   %[[N:.*]] = linalg.index 2
   //      CHECK:   %[[D:.*]] = linalg.index 3
@@ -60,12 +62,13 @@ func.func @partial(%x: tensor<1x2x5x10xf16>, %cos: tensor<?x3xf16>, %sin: tensor
   //      CHECK:   %[[ROTATES:.*]] = arith.cmpi slt, %[[D]], %[[C6]]
   //      CHECK:   %[[PARTNER:.*]] = arith.select %[[ROTATES]], %[[PAIR]], %[[D]]
   //      CHECK:   %[[COLUMN:.*]] = arith.minsi %[[HALF]], %[[C2]]
-  //      CHECK:   %[[STATIC:.*]] = arith.addi %[[N]], %[[C7]]
   //      CHECK:   %[[OFFI:.*]] = arith.index_cast %[[OFF]] : i64 to index
-  //      CHECK:   %[[POS:.*]] = arith.addi %[[STATIC]], %[[OFFI]]
+  //      CHECK:   %[[POS:.*]] = arith.addi %[[N]], %[[OFFI]]
   //      CHECK:   %[[ROWS:.*]] = tensor.dim %[[COS]]
-  //      CHECK:   %[[LAST:.*]] = arith.subi %[[ROWS]], %[[C1]]
-  //      CHECK:   arith.minsi %[[POS]], %[[LAST]]
+  //      CHECK:   %[[LAST:.*]] = arith.subi %[[ROWS]], %[[C8]]
+  //      CHECK:   %[[BELOW:.*]] = arith.minsi %[[POS]], %[[LAST]]
+  //      CHECK:   %[[INSIDE:.*]] = arith.maxsi %[[BELOW]], %[[CM7]]
+  //      CHECK:   arith.addi %[[INSIDE]], %[[C7]]
   //      CHECK:   tensor.extract %[[X]][%{{.*}}, %{{.*}}, %[[N]], %[[PARTNER]]]
   //      CHECK:   tensor.extract %[[COS]][%{{.*}}, %[[COLUMN]]]
   //      CHECK:   %[[TURNED:.*]] = arith.truncf

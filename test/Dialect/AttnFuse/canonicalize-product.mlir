@@ -97,7 +97,7 @@ func.func @no_scale(%x: !x, %k: !x) -> (tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>
   %0 = attnfuse.scaled_dot_product %q0, %k : !x, !x -> tensor<1x2x2x2xf32>
   %1 = attnfuse.scaled_dot_product %q1, %k : !x, !x -> tensor<1x2x2x2xf32>
   %2 = attnfuse.scaled_dot_product %q2, %k : !x, !x -> tensor<1x2x2x2xf32>
-  %3 = attnfuse.scaled_dot_product %q3, %k {scale = 1.0e+308} : !x, !x -> tensor<1x2x2x2xf32>
+  %3 = attnfuse.scaled_dot_product %q3, %k {scale = 3.0e+38} : !x, !x -> tensor<1x2x2x2xf32>
   %4 = attnfuse.scaled_dot_product %q4, %k : !x, !x -> tensor<1x2x2x2xf32>
   return %0, %1, %2, %3, %4 : tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>
 }

@@ -124,7 +124,8 @@ struct FoldFactorIntoScale : OpRewritePattern<ScaledDotProductOp> {
       if (!match)
         continue;
       double scale = op.getScaleOrDefault() * match->first;
-      if (!std::isfinite(scale) || scale == 0)
+      // A scale is finite in f32 (scaled_dot_product_c4).
+      if (!std::isfinite(float(scale)) || scale == 0)
         continue;
       rewriter.modifyOpInPlace(op, [&] {
         operand->set(match->second);
