@@ -63,6 +63,8 @@ Status Kernel::launch(CUstream stream,
   Result<Environment> environment = bindArguments(function, arguments);
   if (!environment)
     return environment.error();
+  const CudaDevice &device = *module->getDevice();
+  environment->emplace(kSmCountName, device.getNumMultiprocessors());
   if (Status status = bindResults(function, results, *environment);
       !status.ok())
     return status;
@@ -86,7 +88,6 @@ Status Kernel::launch(CUstream stream,
     parameters.push_back(std::move(*words));
   }
 
-  const CudaDevice &device = *module->getDevice();
   for (size_t i = 0; i < function.kernels.size(); ++i) {
     const ManifestKernel &kernel = function.kernels[i];
     std::vector<void *> pointers;

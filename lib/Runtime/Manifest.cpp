@@ -241,13 +241,23 @@ private:
     return kernel;
   }
 
+  void checkNotReserved(const std::string &name, const std::string &where) {
+    if (!name.empty() && name.front() == kReservedPrefix)
+      fail("expected names of tensors and dimensions that do not start with "
+           "'$', got '" +
+           name + "' in " + where);
+  }
+
   /// Makes the names that `tensor` binds usable in expressions. Tensors have
   /// distinct names, and no scalar has the name of a dimension.
   void addNames(const ManifestTensor &tensor, const std::string &where) {
     bool isUnique = tensorNames.insert(tensor.name).second;
+    checkNotReserved(tensor.name, where);
     for (const ManifestDim &dim : tensor.shape)
-      if (const auto *name = std::get_if<std::string>(&dim))
+      if (const auto *name = std::get_if<std::string>(&dim)) {
+        checkNotReserved(*name, where);
         names.insert(*name);
+      }
     if (tensor.isScalar())
       isUnique &= names.insert(tensor.name).second;
     if (!isUnique)
@@ -256,7 +266,7 @@ private:
 
   ManifestFunction readFunction(const Json &item) {
     ManifestFunction function;
-    names.clear();
+    names = {std::string(kSmCountName)};
     tensorNames.clear();
     function.name = getString(item, "name", "a function");
     std::string where = "function '" + function.name + "'";

@@ -69,8 +69,22 @@ CUresult cuDeviceGetName(char *name, int size, CUdevice) {
   return 0;
 }
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
-  *value = attribute == 75 ? 8 : attribute == 76 ? 6 : 99 * 1024;
-  return 0;
+  switch (attribute) {
+  case 16: // multiprocessors
+    *value = 13;
+    return 0;
+  case 75: // compute capability
+    *value = 8;
+    return 0;
+  case 76:
+    *value = 6;
+    return 0;
+  case 97: // shared memory
+    *value = 99 * 1024;
+    return 0;
+  default:
+    return 1;
+  }
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
   ++callLog.retained;

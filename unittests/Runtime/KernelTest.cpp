@@ -120,6 +120,7 @@ TEST_F(KernelTest, Device) {
   EXPECT_EQ(device->getName(), "Fake GPU");
   EXPECT_EQ(device->getCapability(), 86);
   EXPECT_EQ(device->getMaxSharedPerBlock(), 99 * 1024);
+  EXPECT_EQ(device->getNumMultiprocessors(), 13);
 }
 
 TEST_F(KernelTest, Buffers) {
@@ -223,6 +224,25 @@ TEST_F(KernelTest, Launch) {
   EXPECT_EQ(launch.stream, stream);
   EXPECT_EQ(launch.parameters,
             (std::vector<uint64_t>{0x1000, 65 * 128, 0x2000, 128, 65}));
+}
+
+TEST_F(KernelTest, ExpressionsKnowTheDevice) {
+  Expression name;
+  name.kind = Expression::Kind::Name;
+  name.name = kSmCountName;
+  ManifestFunction &function = manifest.functions[0];
+  function.kernels[0].grid[0] = name;
+  function.kernels[0].parameters.back().value = name;
+  function.checks.push_back({name, "no multiprocessors"});
+  Result<Kernel> kernel = Kernel::load(openDevice(), manifest, "f", "ptx");
+  ASSERT_TRUE(bool(kernel)) << kernel.error().message;
+  TensorView q = view({3, 8, 65, 128}, ElementType::BF16);
+  TensorView cos = view({80, 64}, ElementType::F32);
+  Status status = kernel->launch(nullptr, {q, q, cos, int64_t(5)}, {q});
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  ASSERT_EQ(log->launches.size(), 1u);
+  EXPECT_EQ(log->launches[0].grid, (std::array<unsigned, 3>{13, 1, 1}));
+  EXPECT_EQ(log->launches[0].parameters.back(), 13u);
 }
 
 TEST_F(KernelTest, RefusedAndEmptyLaunchesLaunchNothing) {

@@ -89,6 +89,12 @@ TEST(Manifest, MalformedDocuments) {
             "malformed manifest: the name 'q' stands twice in function 'f'");
   EXPECT_EQ(getErrorOf("\"name\": \"offset\"", "\"name\": \"B\""),
             "malformed manifest: the name 'B' stands twice in function 'f'");
+  EXPECT_EQ(getErrorOf("\"name\": \"cos\"", "\"name\": \"$cos\""),
+            "malformed manifest: expected names of tensors and dimensions that "
+            "do not start with '$', got '$cos' in function 'f'");
+  EXPECT_EQ(getErrorOf("[\"P\", 64]", "[\"$sm_count\", 64]"),
+            "malformed manifest: expected names of tensors and dimensions that "
+            "do not start with '$', got '$sm_count' in function 'f'");
   EXPECT_EQ(
       getErrorOf("\"unit_inner_stride\": true", "\"unit_inner_stride\": 1"),
       "malformed manifest: expected 'unit_inner_stride' in 'q' of the "
@@ -120,6 +126,14 @@ TEST(Manifest, MalformedKernels) {
   EXPECT_EQ(getErrorOf("\"dim\": 1", "\"dim\": 4"),
             "malformed manifest: 'q' has no dimension 4 for a parameter of "
             "kernel 'f_kernel'");
+}
+
+TEST(Manifest, ExpressionsMayUseReservedNames) {
+  EXPECT_EQ(getErrorOf("[\"sub\", \"Nkv\", \"offset\"]",
+                       "[\"min\", \"$sm_count\", \"Nkv\"]"),
+            "no error");
+  EXPECT_EQ(getErrorOf("[\"sub\", \"Nkv\", \"offset\"]", "\"$sm\""),
+            "malformed manifest: unknown name '$sm' in kernel 'f_kernel'");
 }
 
 TEST(Manifest, MalformedExpressions) {
