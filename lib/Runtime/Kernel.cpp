@@ -44,12 +44,13 @@ static Status storeParameters(const ManifestFunction &function,
       launch.addresses.push_back(&launch.words.emplace_back(*word));
       continue;
     }
-    Result<CUtensorMap> map =
-        cache->get(std::get<TensorMapRequest>(values[i]),
-                   function.describeTensor(kernel.parameters[i].tensor));
-    if (!map)
-      return map.error();
-    launch.addresses.push_back(&launch.maps.emplace_back(*map));
+    CUtensorMap &map = launch.maps.emplace_back();
+    if (Status status = cache->get(
+            std::get<TensorMapRequest>(values[i]),
+            function.describeTensor(kernel.parameters[i].tensor), map);
+        !status.ok())
+      return status;
+    launch.addresses.push_back(&map);
   }
   return {};
 }

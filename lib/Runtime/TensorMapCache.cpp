@@ -20,14 +20,13 @@ constexpr int kPromotionL2256B = 3;
 constexpr int kFillZero = 0;
 } // namespace
 
-Result<CUtensorMap> TensorMapCache::encode(const TensorMapRequest &request,
-                                           const std::string &what) const {
+Status TensorMapCache::encode(const TensorMapRequest &request,
+                              const std::string &what, CUtensorMap &map) const {
   constexpr unsigned kRank = 4;
   const uint32_t box[kRank] = {request.boxColumns, request.boxRows, 1, 1};
   const uint32_t elementStrides[kRank] = {1, 1, 1, 1};
   int type =
       request.type == ElementType::BF16 ? kDataTypeBFloat16 : kDataTypeFloat16;
-  CUtensorMap map;
   // The driver refuses to encode without a current context.
   Status status = device->call("encoding the tensor map", [&] {
     return device->getDriver().tensorMapEncodeTiled(
@@ -36,7 +35,7 @@ Result<CUtensorMap> TensorMapCache::encode(const TensorMapRequest &request,
         kInterleaveNone, kSwizzle128B, kPromotionL2256B, kFillZero);
   });
   if (status.ok())
-    return map;
+    return status;
   // Drivers may refuse a stride of 0, and no other stride says the same.
   for (size_t i = 0; i < request.byteStrides.size(); ++i)
     if (request.byteStrides[i] == 0)
@@ -48,8 +47,8 @@ Result<CUtensorMap> TensorMapCache::encode(const TensorMapRequest &request,
   return Error{what + ": " + status.error().message};
 }
 
-Result<CUtensorMap> TensorMapCache::get(const TensorMapRequest &request,
-                                        const std::string &what) {
+Status TensorMapCache::get(const TensorMapRequest &request,
+                           const std::string &what, CUtensorMap &map) {
   std::lock_guard<std::mutex> lock(mutex);
   auto found =
       std::find_if(entries.begin(), entries.end(), [&](const Entry &entry) {
@@ -57,19 +56,19 @@ Result<CUtensorMap> TensorMapCache::get(const TensorMapRequest &request,
       });
   if (found != entries.end()) {
     found->lastUse = ++numUses;
-    return found->map;
+    map = found->map;
+    return {};
   }
-  Result<CUtensorMap> map = encode(request, what);
-  if (!map)
-    return map;
-  Entry entry{request, *map, ++numUses};
+  if (Status status = encode(request, what, map); !status.ok())
+    return status;
+  Entry entry{request, map, ++numUses};
   if (entries.size() < kCapacity) {
     entries.push_back(entry);
-    return map;
+    return {};
   }
   *std::min_element(entries.begin(), entries.end(),
                     [](const Entry &a, const Entry &b) {
                       return a.lastUse < b.lastUse;
                     }) = entry;
-  return map;
+  return {};
 }

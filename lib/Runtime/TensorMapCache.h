@@ -25,13 +25,14 @@ public:
   /// The driver must have `tensorMapEncodeTiled`.
   explicit TensorMapCache(CudaDeviceRef device) : device(std::move(device)) {}
 
-  /// The map of `what`, "argument 'q'" or the like, which errors name.
-  Result<CUtensorMap> get(const TensorMapRequest &request,
-                          const std::string &what);
+  /// Sets `map` to that of `what`, "argument 'q'" or the like, which errors
+  /// name.
+  Status get(const TensorMapRequest &request, const std::string &what,
+             CUtensorMap &map);
 
 private:
-  Result<CUtensorMap> encode(const TensorMapRequest &request,
-                             const std::string &what) const;
+  Status encode(const TensorMapRequest &request, const std::string &what,
+                CUtensorMap &map) const;
 
   struct Entry {
     TensorMapRequest request;
