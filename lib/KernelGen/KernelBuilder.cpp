@@ -104,6 +104,10 @@ Value KernelBuilder::toI32(Value a) {
              : createOrFold<arith::TruncIOp>(getI32Type(), a);
 }
 
+Value KernelBuilder::extendU(Value a) {
+  return createOrFold<arith::ExtUIOp>(getI32Type(), a);
+}
+
 //===----------------------------------------------------------------------===//
 // Floats
 //===----------------------------------------------------------------------===//

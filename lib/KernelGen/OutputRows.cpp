@@ -23,13 +23,19 @@ void OutputRows::forEachPair(KernelBuilder &b,
     SmallVector<int64_t> indices = shape.getRowIndices(r);
     b.ifThen(b.lt(getRow(b, r), problem.nq), [&] {
       Value first = b.add(b.mul(b.toI64(getRow(b, r)), stride),
-                          b.toI64(column));
+                          b.toI64(firstColumn ? b.add(column, firstColumn)
+                                              : column));
       // Head sizes are multiples of 8 columns: a column tile is in or out.
       for (size_t n = 0; n < indices.size(); n += 2) {
         int64_t offset = AccumulatorTile::getColumnOffset(n);
-        if (offset < columns)
+        auto emit = [&] {
           body(indices[n],
                b.offsetPtr(base, b.mul(b.add(first, offset), bytes)));
+        };
+        if (firstColumn)
+          b.ifThen(b.lt(b.add(firstColumn, offset), columns), emit);
+        else if (offset < columns)
+          emit();
       }
     });
   }

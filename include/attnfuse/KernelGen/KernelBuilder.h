@@ -72,6 +72,8 @@ public:
   /// Sign extension and truncation; a value that has the width is returned.
   Value toI64(Value a);
   Value toI32(Value a);
+  /// A narrower integer as i32, extended with zeros.
+  Value extendU(Value a);
 
   // f32.
   Value addF(Value a, Value b);

@@ -20,11 +20,13 @@ namespace mlir::attnfuse::kernelgen {
 class OutputRows {
 public:
   /// `row` is the thread's row 0 in the score matrix, `column` its first output
-  /// column.
+  /// column in the part of the output that starts at `firstColumn`, a run-time
+  /// value; null stands for 0.
   OutputRows(const AttentionProblem &problem, const QueryTile &query,
-             AccumulatorTile shape, Value row, Value column)
-      : problem(problem), query(query), shape(shape), row(row), column(column) {
-  }
+             AccumulatorTile shape, Value row, Value column,
+             Value firstColumn = {})
+      : problem(problem), query(query), shape(shape), row(row), column(column),
+        firstColumn(firstColumn) {}
 
   Value getRow(KernelBuilder &b, int64_t index) const {
     return b.add(row, AccumulatorTile::getRowOffset(index));
@@ -46,7 +48,7 @@ private:
   const AttentionProblem &problem;
   QueryTile query;
   AccumulatorTile shape;
-  Value row, column;
+  Value row, column, firstColumn;
 };
 
 } // namespace mlir::attnfuse::kernelgen

@@ -47,12 +47,14 @@ public:
             int64_t rows, Value firstRow, Value numRows, Value batch,
             Value thread) const;
 
-private:
+  /// The row of the tables, i64, for a sequence index.
   Value getTableRow(KernelBuilder &b, Value row, Value numRows,
                     Value batch) const;
+  /// `size` neighbouring entries of a table, f32.
   Values loadTable(KernelBuilder &b, Value table, Value row, Value column,
                    int64_t size) const;
 
+private:
   RotationOperands operands;
   Type elementType;
   KernelAbi &abi;

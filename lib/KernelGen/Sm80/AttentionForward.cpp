@@ -15,6 +15,7 @@
 #include "attnfuse/KernelGen/SharedLayout.h"
 #include "attnfuse/KernelGen/Sm80/Atoms.h"
 #include "attnfuse/KernelGen/Sm80/TileCopy.h"
+#include "attnfuse/KernelGen/ValueFilter.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 
 using namespace mlir;
@@ -390,25 +391,11 @@ void ForwardKernel::buildWeightedSum(LoopState &state,
 
 void ForwardKernel::buildValueFilter(Value mode) {
   Part part(b, "value_filter");
-  // Two elements in an i32, element by element: an exponent of all ones is inf
-  // or NaN.
-  int64_t exponent = elementType.isBF16() ? 0x7f80 : 0x7c00;
-  int64_t one = elementType.isBF16() ? 0x3f80 : 0x3c00;
   b.ifThen(b.lt(b.i32(Compute), mode), [&] {
     Value keepsFinite = b.eq(mode, FiniteValues);
     TileCopy(b, valueLayout, op.getValueHeadDim(), threads, thread)
-        .transform(b, valueTile, [&](Value word) {
-          Value result = b.i32(0);
-          for (int64_t shift : {0, 16}) {
-            Value element = b.andI(word, int32_t(0xffffu << shift));
-            Value bits = b.i32(int32_t(exponent << shift));
-            Value isFinite = b.notI(b.eq(b.andI(element, bits), bits));
-            Value kept = b.select(isFinite, element, b.i32(0));
-            Value marked =
-                b.select(isFinite, b.i32(0), b.i32(int32_t(one << shift)));
-            result = b.orI(result, b.select(keepsFinite, kept, marked));
-          }
-          return result;
+        .transform(b, valueTile, [&](Value pair) {
+          return filterValues(b, pair, elementType, keepsFinite);
         });
     b.barrier();
   });

@@ -447,50 +447,88 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
 void Consumer::buildEpilogue(LoopState state, Value round) {
   Part part(b, "epilogue");
   AttentionOp op = problem.getOp();
+  // 0 times a number is 0, and NaN otherwise.
+  Value probe = b.f32(0);
   for (auto [r, row] : llvm::enumerate(state.rows)) {
     Value factor = normalizer.getOutputFactor(b, row, problem.nkv);
-    for (int64_t index : outputShape.getRowIndices(r))
+    for (int64_t index : outputShape.getRowIndices(r)) {
       state.output[index] = b.mulF(state.output[index], factor);
+      probe = b.fma(state.output[index], b.f32(0), probe);
+    }
   }
+  if (context.stagesOutput()) {
+    // The accelerator may still read the rows of the tile before.
+    waitStoresReadIf(b, isGroupLeader);
+    syncNamed(b, groupBarrier, kGroupThreads);
+  }
+  auto flatten = [](ArrayRef<OnlineNormalizer::Row> rows) {
+    Values values;
+    for (const OnlineNormalizer::Row &row : rows)
+      values.append({row.reference, row.sum});
+    return values;
+  };
+  Values rows = flatten(state.rows);
+  rows = b.ifElse(
+      b.anyLane(b.notI(b.eqF(probe, b.f32(0)))), ValueRange(rows).getTypes(),
+      [&] { return flatten(buildExactRows()); },
+      [&] {
+        if (context.stagesOutput())
+          for (int64_t column = 0; column < context.dims.v;
+               column += ExactRows::kColumns)
+            stage(b.i32(column), ArrayRef(state.output)
+                                     .slice(column / ExactRows::kColumns *
+                                                ExactRows::kShape.getSize(),
+                                            ExactRows::kShape.getSize()));
+        else
+          outputRows->store(b, state.output);
+        return rows;
+      });
   if (context.stagesOutput())
-    storeThroughShared(state.output, {}, round);
-  else
-    outputRows->store(b, state.output);
-  if (op.getLse() && !op.getLse().use_empty())
+    storeStaged(round);
+  if (op.getLse() && !op.getLse().use_empty()) {
+    for (auto [r, row] : llvm::enumerate(state.rows))
+      row = {rows[2 * r], rows[2 * r + 1]};
     outputRows->storeLogSumExp(b, normalizer, state.rows);
+  }
 }
 
-/// Address of this warpgroup's rows of a panel of the staged output.
-Value Consumer::getStagedPanel(int64_t panel) {
+ExactRows::Rows Consumer::buildExactRows() {
+  Value row = b.add(query.firstRow, tileRow);
+  return ExactRows(context, normalizer, query, *walk, row, lane)
+      .emit(b, [&](Value column, ArrayRef<Value> output) {
+        if (context.stagesOutput())
+          stage(column, output);
+        else
+          OutputRows(problem, query, ExactRows::kShape, row, tileColumn, column)
+              .store(b, output);
+      });
+}
+
+Value Consumer::getStagedPanel(Value column) {
+  Value panel = b.divU(column, kPanelColumns);
   return b.add(b.add(context.shared, context.plan.output),
                b.add(b.mul(group, kGroupPanelBytes),
-                     panel * context.tile.tileM * kPanelPitch));
+                     b.mul(panel, context.tile.tileM * kPanelPitch)));
 }
 
-void Consumer::storeThroughShared(ArrayRef<Value> output, Value needsExact,
-                                  Value round) {
-  // The accelerator may still read the rows of the tile before.
-  waitStoresReadIf(b, isGroupLeader);
-  syncNamed(b, groupBarrier, kGroupThreads);
-  Type type = problem.getOutputType();
-  for (int64_t column = 0; column < context.dims.v; column += kMmaK) {
-    int64_t panel = column / kPanelColumns;
-    Values packed;
-    for (int64_t pair = 0; pair < 4; ++pair) {
-      int64_t index = column / kMmaK * 8 + 2 * pair;
-      packed.push_back(b.pack(output[index], output[index + 1], type));
-    }
-    Value address = b.xorI(b.add(getStagedPanel(panel), matrixOffset),
-                           column % kPanelColumns * 2);
-    storeMatrix(b, address, packed);
-  }
+void Consumer::stage(Value column, ArrayRef<Value> output) {
+  Values packed;
+  for (size_t index = 0; index < output.size(); index += 2)
+    packed.push_back(b.pack(output[index], output[index + 1],
+                            problem.getOutputType()));
+  Value inPanel = b.shl(b.remU(column, kPanelColumns), 1);
+  storeMatrix(b, b.xorI(b.add(getStagedPanel(column), matrixOffset), inPanel),
+              packed);
+}
+
+void Consumer::storeStaged(Value round) {
   fenceAsyncProxy(b);
   syncNamed(b, groupBarrier, kGroupThreads);
   b.ifThen(b.eq(isGroupLeader, 1), [&] {
     Value row = b.add(query.firstRow, b.mul(group, kWarpgroupRows));
     for (int64_t column = 0; column < context.dims.v; column += kPanelColumns)
       storeBox(b, outputMap, {b.i32(column), row, query.head, query.batch},
-               getStagedPanel(column / kPanelColumns));
+               getStagedPanel(b.i32(column)));
     commitStores(b);
     if (context.outputReplacesQuery()) {
       waitStoresRead(b);

@@ -9,6 +9,7 @@
 #define ATTNFUSE_LIB_KERNELGEN_SM90_CONSUMER_H
 
 #include "BlockContext.h"
+#include "ExactRows.h"
 #include "attnfuse/KernelGen/Normalizer.h"
 #include "attnfuse/KernelGen/OutputRows.h"
 #include "attnfuse/KernelGen/ScoreTile.h"
@@ -55,9 +56,13 @@ private:
                     ArrayRef<OnlineNormalizer::Rescale> rescales);
   void waitNextKey(const LoopState &state);
   Values packWeights(ArrayRef<Value> weights);
-  void storeThroughShared(ArrayRef<Value> output, Value needsExact,
-                          Value round);
-  Value getStagedPanel(int64_t panel);
+  /// Computes the rows anew; stores them, or stages them for the accelerator.
+  ExactRows::Rows buildExactRows();
+  /// Stages 16 columns of the warp's rows from `column` on.
+  void stage(Value column, ArrayRef<Value> output);
+  void storeStaged(Value round);
+  /// Address of this warpgroup's rows of the panel of `column`.
+  Value getStagedPanel(Value column);
   void releaseQuery(Value round);
 
   bool hasTurns() const {

@@ -1,0 +1,303 @@
+//===- ExactRows.cpp - Output rows where numbers are not finite -----------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ExactRows.h"
+#include "attnfuse/KernelGen/ScoreTile.h"
+#include "attnfuse/KernelGen/Sm80/Atoms.h"
+#include "attnfuse/KernelGen/ValueFilter.h"
+#include "llvm/ADT/SmallVectorExtras.h"
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+using namespace mlir::attnfuse::kernelgen;
+using namespace mlir::attnfuse::kernelgen::sm90;
+
+/// Keys that are added at a time.
+static constexpr int64_t kKeys = sm80::kMmaK;
+
+namespace {
+/// Reads elements of one head of q, k or v, with the rotation that the op asks
+/// for. Rows past the end are read as the last, features past the head size as
+/// 0.
+class HeadReader {
+public:
+  HeadReader(KernelBuilder &b, const AttentionProblem &problem, Value tensor,
+             Value head, Value numRows, const QueryTile &query,
+             RotationOperands rotation)
+      : problem(problem), numRows(numRows), batch(query.batch),
+        rotation(rotation),
+        base(problem.getHeadBase(b, tensor, query.batch, head)),
+        stride(problem.getAbi().getStride(b, tensor, 2)),
+        columns(cast<RankedTensorType>(tensor.getType()).getShape()[3]) {}
+
+  /// Features `column` and `column` + 1 of a row, of which the first is even,
+  /// as an i32.
+  Value readPair(KernelBuilder &b, Value row, Value column) const {
+    Type type = problem.getElementType();
+    Value isInside = b.lt(column, columns);
+    Value inside = b.select(isInside, column, b.i32(0));
+    Value pair;
+    if (rotation)
+      pair = b.pack(readRotated(b, row, inside),
+                    readRotated(b, row, b.add(inside, 1)), type);
+    else
+      pair = b.load(b.getI32Type(), getAddress(b, row, inside), 4);
+    return b.select(isInside, pair, b.i32(0));
+  }
+  /// One feature of two rows, as an i32.
+  Value readColumn(KernelBuilder &b, Value row, Value nextRow,
+                   Value column) const {
+    Value isInside = b.lt(column, columns);
+    Value inside = b.select(isInside, column, b.i32(0));
+    auto readBits = [&](Value row) {
+      return b.extendU(
+          b.load(b.getI16Type(), getAddress(b, row, inside), 2));
+    };
+    Value pair = b.orI(readBits(row), b.shl(readBits(nextRow), 16));
+    return b.select(isInside, pair, b.i32(0));
+  }
+
+private:
+  Value getAddress(KernelBuilder &b, Value row, Value column) const {
+    Value last = b.min(row, b.sub(numRows, 1));
+    Value element = b.add(b.mul(b.toI64(last), stride), b.toI64(column));
+    return b.offsetPtr(base, b.shl(element, 1));
+  }
+  Value read(KernelBuilder &b, Value row, Value column) const {
+    return b.toF32(
+        b.load(problem.getElementType(), getAddress(b, row, column), 2));
+  }
+  Value readRotated(KernelBuilder &b, Value row, Value column) const {
+    // x cos - y sin for the first of a pair (x, y), y cos + x sin for the
+    // second.
+    int64_t width = rotation.getWidth();
+    bool half = rotation.attr.getPairing() == Pairing::Half;
+    Value isRotated = b.lt(column, width);
+    Value feature = b.select(isRotated, column, b.i32(0));
+    Value isSecond = half ? b.le(b.i32(width / 2), feature)
+                          : b.eq(b.andI(feature, 1), 1);
+    Value distance = b.i32(half ? width / 2 : 1);
+    Value partner = b.select(isSecond, b.sub(feature, distance),
+                             b.add(feature, distance));
+    Value angle = half ? b.select(isSecond, partner, feature)
+                       : b.shrU(feature, 1);
+    TileRotation tables(rotation, problem.getElementType(), problem.getAbi(),
+                        kWarpSize);
+    Value tableRow = tables.getTableRow(b, row, numRows, batch);
+    Value cos = tables.loadTable(b, rotation.cos, tableRow, angle, 1)[0];
+    Value sin = tables.loadTable(b, rotation.sin, tableRow, angle, 1)[0];
+    Value turned = b.mulF(read(b, row, partner), sin);
+    turned = b.select(isSecond, turned, b.negF(turned));
+    Value own = read(b, row, column);
+    return b.select(isRotated, b.fma(own, cos, turned), own);
+  }
+
+  const AttentionProblem &problem;
+  Value numRows, batch;
+  RotationOperands rotation;
+  Value base, stride;
+  int64_t columns;
+};
+} // namespace
+
+Values ExactRows::Sums::flatten() const {
+  Values values;
+  for (const OnlineNormalizer::Row &row : rows)
+    values.append({row.reference, row.sum});
+  values.append(output);
+  return values;
+}
+ExactRows::Sums ExactRows::Sums::unflatten(ValueRange values) {
+  Sums sums;
+  for (int64_t r = 0; r < kShape.getNumRows(); ++r)
+    sums.rows.push_back({values[2 * r], values[2 * r + 1]});
+  sums.output = values.drop_front(2 * kShape.getNumRows());
+  return sums;
+}
+
+ExactRows::Rows ExactRows::emit(
+    KernelBuilder &b,
+    function_ref<void(Value column, ArrayRef<Value> output)> store) {
+  Part part(b, "exact_rows");
+  Sums initial;
+  initial.rows.assign(kShape.getNumRows(), normalizer.getInitial(b));
+  initial.output.assign(kShape.getSize(), b.f32(0));
+  // Carries (column, rows).
+  Values init{b.i32(0)};
+  for (const OnlineNormalizer::Row &row : initial.rows)
+    init.append({row.reference, row.sum});
+  Values end = b.whileLoop(
+      init,
+      [&](ValueRange state) { return b.lt(state[0], context.dims.v); },
+      [&](ValueRange state) -> Values {
+        Value column = state[0];
+        // Twice over the keys: (pass, finite part, marks or the finite part).
+        Values passes{b.i32(0)};
+        passes.append(initial.flatten());
+        passes.append(initial.output);
+        Values done = b.doWhileLoop(passes, [&](Values &pass) {
+          Value isFirst = b.eq(pass[0], 0);
+          Values earlier(ValueRange(pass).take_back(kShape.getSize()));
+          Sums sums = sumOverKeys(b, column, isFirst);
+          Values finite = llvm::map_to_vector(
+              llvm::zip_equal(sums.output, earlier), [&](auto pair) {
+                return b.select(isFirst, std::get<0>(pair), std::get<1>(pair));
+              });
+          Value next = b.add(pass[0], 1);
+          pass = {next};
+          pass.append(sums.flatten());
+          pass.append(finite);
+          return b.lt(next, 2);
+        });
+        Sums marks = Sums::unflatten(
+            ValueRange(done).drop_front().drop_back(kShape.getSize()));
+        ValueRange finite = ValueRange(done).take_back(kShape.getSize());
+        Value nan = b.f32(std::numeric_limits<double>::quiet_NaN());
+        Values output = llvm::map_to_vector(
+            llvm::zip_equal(finite, marks.output), [&](auto pair) {
+              return b.select(b.eqF(std::get<1>(pair), b.f32(0)),
+                              std::get<0>(pair), nan);
+            });
+        store(column, output);
+        Values next{b.add(column, kColumns)};
+        for (const OnlineNormalizer::Row &row : marks.rows)
+          next.append({row.reference, row.sum});
+        return next;
+      });
+  Values rows(ValueRange(end).drop_front());
+  return Sums::unflatten(rows).rows;
+}
+
+/// The warp's rows, finished, and `kColumns` columns of the output.
+ExactRows::Sums ExactRows::sumOverKeys(KernelBuilder &b, Value column,
+                                       Value keepsFinite) {
+  Sums initial;
+  initial.rows.assign(kShape.getNumRows(), normalizer.getInitial(b));
+  initial.output.assign(kShape.getSize(), b.f32(0));
+  Values position = walk.begin(b);
+  size_t positionSize = position.size();
+  Values init = position;
+  init.append(initial.flatten());
+  Values end = b.whileLoop(
+      init,
+      [&](ValueRange state) {
+        return walk.isValid(b, state.take_front(positionSize));
+      },
+      [&](ValueRange state) -> Values {
+        ValueRange position = state.take_front(positionSize);
+        Value firstKey = walk.getFirstKey(b, position);
+        Values keys{b.i32(0)};
+        llvm::append_range(keys, state.drop_front(positionSize));
+        Values tile = b.doWhileLoop(keys, [&](Values &inner) {
+          Sums sums = Sums::unflatten(ValueRange(inner).drop_front());
+          addKeys(b, sums, b.add(firstKey, inner[0]), column, keepsFinite);
+          Value next = b.add(inner[0], kKeys);
+          inner = {next};
+          inner.append(sums.flatten());
+          return b.lt(next, context.tile.tileN);
+        });
+        Values next = walk.next(b, position);
+        llvm::append_range(next, ValueRange(tile).drop_front());
+        return next;
+      });
+  Sums sums = Sums::unflatten(ValueRange(end).drop_front(positionSize));
+  for (auto [r, state] : llvm::enumerate(sums.rows)) {
+    normalizer.finish(b, state);
+    Value factor = normalizer.getOutputFactor(b, state, problem.nkv);
+    for (int64_t index : kShape.getRowIndices(r))
+      sums.output[index] = b.mulF(sums.output[index], factor);
+  }
+  return sums;
+}
+
+void ExactRows::addKeys(KernelBuilder &b, Sums &sums, Value firstKey,
+                        Value column, Value keepsFinite) {
+  AccumulatorTile shape{1, kKeys / AccumulatorTile::kColumns};
+  Value laneColumn = b.shl(b.andI(lane, 3), 1);
+  Values scores = getScores(b, firstKey);
+  ScoreTile scoreTile(problem, query, shape, row, laneColumn);
+  scoreTile.applyChain(b, scores, firstKey);
+  scoreTile.applyMask(b, scores, firstKey);
+  OnlineNormalizer::Style style;
+  for (int64_t r = 0; r < shape.getNumRows(); ++r) {
+    Values rowScores = llvm::map_to_vector(
+        shape.getRowIndices(r), [&](int64_t index) { return scores[index]; });
+    Value factor =
+        normalizer.advance(b, sums.rows[r], rowScores, style).factor;
+    normalizer.weigh(b, sums.rows[r], rowScores, style);
+    normalizer.accumulate(b, sums.rows[r], rowScores, style);
+    for (auto [index, weight] :
+         llvm::zip_equal(shape.getRowIndices(r), rowScores))
+      scores[index] = weight;
+    for (int64_t index : kShape.getRowIndices(r))
+      sums.output[index] = b.mulF(sums.output[index], factor);
+  }
+
+  Values weights;
+  for (size_t index = 0; index < scores.size(); index += 2)
+    weights.push_back(
+        b.pack(scores[index], scores[index + 1], problem.getElementType()));
+  HeadReader values(b, problem, problem.getOp().getValue(), query.keyHead,
+                    problem.nkv, query, {});
+  Value laneKey = b.add(firstKey, laneColumn);
+  for (int64_t columnTile = 0; columnTile < kShape.columnTiles; ++columnTile) {
+    Value here = b.add(b.add(column, b.shrU(lane, 2)),
+                       columnTile * AccumulatorTile::kColumns);
+    Values fragment;
+    for (int64_t key : {0, 8}) {
+      Value pair = values.readColumn(b, b.add(laneKey, key),
+                                     b.add(laneKey, key + 1), here);
+      fragment.push_back(
+          filterValues(b, pair, problem.getElementType(), keepsFinite));
+    }
+    sm80::multiplyAccumulate(
+        b, problem.getElementType(), weights, fragment,
+        MutableArrayRef(sums.output)
+            .slice(kShape.getIndex(0, columnTile, 0),
+                   AccumulatorTile::kElements));
+  }
+}
+
+Values ExactRows::getScores(KernelBuilder &b, Value firstKey) {
+  AttentionOp op = problem.getOp();
+  AccumulatorTile shape{1, kKeys / AccumulatorTile::kColumns};
+  HeadReader queries(b, problem, op.getQuery(), query.head, problem.nq, query,
+                     context.queryRotation);
+  HeadReader keys(b, problem, op.getKey(), query.keyHead, problem.nkv, query,
+                  context.keyRotation);
+  Value laneColumn = b.shl(b.andI(lane, 3), 1);
+  Value laneKey = b.add(firstKey, b.shrU(lane, 2));
+  // Carries (feature, scores).
+  Values init{b.i32(0)};
+  init.append(Values(shape.getSize(), b.f32(0)));
+  Values end = b.doWhileLoop(init, [&](Values &state) {
+    Value feature = b.add(state[0], laneColumn);
+    Values a;
+    for (int64_t column : {0, 8})
+      for (int64_t below : {0, 8})
+        a.push_back(queries.readPair(b, b.add(row, below),
+                                     b.add(feature, column)));
+    Values scores(ValueRange(state).drop_front());
+    for (int64_t columnTile = 0; columnTile < shape.columnTiles; ++columnTile) {
+      Values fragment;
+      for (int64_t column : {0, 8})
+        fragment.push_back(keys.readPair(
+            b, b.add(laneKey, columnTile * AccumulatorTile::kColumns),
+            b.add(feature, column)));
+      sm80::multiplyAccumulate(
+          b, problem.getElementType(), a, fragment,
+          MutableArrayRef(scores).slice(shape.getIndex(0, columnTile, 0),
+                                        AccumulatorTile::kElements));
+    }
+    Value next = b.add(state[0], sm80::kMmaK);
+    state = {next};
+    state.append(scores);
+    return b.lt(next, context.dims.qk);
+  });
+  return Values(ValueRange(end).drop_front());
+}
