@@ -136,7 +136,7 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module, EmitLevel emit) {
   result.explanation =
       explain(module, written, *target) + log.getRemarks().str();
   if (emit == EmitLevel::Schedule) {
-    result.ptx = printModule(module);
+    result.code = printModule(module);
     return result;
   }
 
@@ -150,7 +150,7 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module, EmitLevel emit) {
         "the module has no attention to compile; expected a function that "
         "ends in attnfuse.weighted_sum");
   if (emit == EmitLevel::NVVM) {
-    result.ptx = printModule(module);
+    result.code = printModule(module);
     return result;
   }
 
@@ -159,7 +159,7 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module, EmitLevel emit) {
       emit == EmitLevel::LLVM ? PTXOutput::LLVMIR : PTXOutput::PTX);
   if (!text)
     return text.takeError();
-  result.ptx = std::move(*text);
+  result.code = std::move(*text);
   if (emit == EmitLevel::LLVM)
     return result;
 
@@ -170,10 +170,10 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module, EmitLevel emit) {
   if (emit == EmitLevel::PTX)
     return result;
 
-  llvm::Expected<std::string> cubin = assemblePTX(result.ptx, target->chip);
+  llvm::Expected<std::string> cubin = assemblePTX(result.code, target->chip);
   if (!cubin)
     return cubin.takeError();
-  result.ptx = std::move(*cubin);
+  result.code = std::move(*cubin);
   return result;
 }
 } // namespace

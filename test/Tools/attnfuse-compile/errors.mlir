@@ -15,9 +15,9 @@
 // RUN: not env CUDA_HOME=%t PATH=%t %builddir/bin/attnfuse-compile %t/good.mlir --chip=sm_80 --emit=cubin -o %t/out.cubin 2>&1 | FileCheck %s --check-prefix=PTXAS
 // RUN: ls %t | not grep out
 
-// MISSING: attnfuse-compile: error: cannot read {{.*}}none.mlir: No such file or directory
+// MISSING: attnfuse-compile: error: cannot read '{{.*}}none.mlir': No such file or directory
 // MALFORMED: malformed.mlir:2:{{.*}}error:
-// MALFORMED: attnfuse-compile: error: cannot parse {{.*}}malformed.mlir
+// MALFORMED: attnfuse-compile: error: cannot parse '{{.*}}malformed.mlir'
 // CHIP: attnfuse-compile: error: unknown chip or machine 'sm_75'; known are a100, {{.*}}, sm_120
 // TARGET: attnfuse-compile: error: no machine is given; use --chip, or put 'attnfuse.target = #attnfuse.target<"sm_80">' on the module
 // UNFUSED: attnfuse-compile: error: {{.*}}unfused.mlir:{{.*}}
@@ -26,8 +26,8 @@
 // F32: f32.mlir:{{.*}}expected query of f16 or bf16 for the GPU, got 'f32'; convert it, or execute on the CPU
 // SCHEDULE: schedule.mlir:{{.*}}the schedule needs 131072 bytes of shared memory per block, sm_86 has 101376; use a smaller tile_m or tile_n
 // EMPTY: attnfuse-compile: error: {{.*}}expected a function that ends in attnfuse.weighted_sum
-// JSON: attnfuse-compile: error: the manifest would overwrite the output {{.*}}out.json; choose another extension than .json
-// FOLDER: attnfuse-compile: error: cannot write {{.*}}out.ptx: {{.*}}No such file or directory
+// JSON: attnfuse-compile: error: expected a file for each output, got '{{.*}}out.json' and '{{.*}}out.json', which are one (the manifest has the name of the output with .json)
+// FOLDER: attnfuse-compile: error: cannot write '{{.*}}none/out.ptx': {{.*}}No such file or directory
 // PTXAS: attnfuse-compile: error: no ptxas in $CUDA_HOME/bin or $PATH; install the CUDA toolkit
 
 //--- malformed.mlir
