@@ -211,6 +211,14 @@ private:
     return parts.empty() ? "" : "[" + llvm::join(parts, ", ") + "] ";
   }
 
+  static ::attnfuse::ResultTraits getTraits(RoleKind kind) {
+    ::attnfuse::ResultTraits traits;
+    // An error of a logarithm is relative to what it is the logarithm of.
+    traits.minScale = kind == RoleKind::LogSumExp ? 1 : 0;
+    traits.infinityMayBeNaN = kind == RoleKind::Output;
+    return traits;
+  }
+
   llvm::Expected<bool> check(const Call &call) {
     llvm::Expected<Interpretation> reference =
         interpretWithErrors(classes->getFunction(), call.arguments);
@@ -220,7 +228,7 @@ private:
     for (auto [index, role] : llvm::enumerate(classes->getResults())) {
       ::attnfuse::Comparison comparison =
           compare(call.results[index], reference->results[index],
-                  reference->errors[index]);
+                  reference->errors[index], getTraits(role.kind));
       passed &= comparison.passed;
       os << "  " << role.name << ": "
          << describe(comparison, call.results[index].getShape()) << "\n";
