@@ -108,6 +108,27 @@ readInputs(const RunOptions &options,
   return spec;
 }
 
+/// Finds the flags that are meant for some of the functions only.
+static void findForeignNames(ArrayRef<func::FuncOp> functions,
+                             const RunOptions &options, InputSpec &spec) {
+  for (func::FuncOp function : functions) {
+    llvm::Expected<DimensionClasses> classes =
+        DimensionClasses::analyze(function);
+    if (!classes) {
+      // FunctionRunner::compile reports it.
+      llvm::consumeError(classes.takeError());
+      continue;
+    }
+    for (StringRef dims : options.dims)
+      for (StringRef key : getDimsKeys(dims))
+        if (hasDimension(*classes, key))
+          spec.foreignDims.insert(key.str());
+    for (const ArgumentRole &role : classes->getArguments())
+      if (spec.given.count(role.name))
+        spec.foreignArguments.insert(role.name);
+  }
+}
+
 static llvm::Error declareOutputs(
     const RunOptions &options, const std::map<std::string, std::string> &inputs,
     const std::map<std::string, std::string> &outputs, OutputFiles &files) {
@@ -305,6 +326,7 @@ llvm::Expected<RunSummary> mlir::attnfuse::runModule(ModuleOp module,
   llvm::Expected<InputSpec> inputs = readInputs(options, *inputFiles);
   if (!inputs)
     return inputs.takeError();
+  findForeignNames(*functions, options, *inputs);
   llvm::Expected<std::unique_ptr<Device>> device = openDevice(options);
   if (!device)
     return device.takeError();
