@@ -8,6 +8,8 @@
 #include "attnfuse/Runner/Inputs.h"
 #include "AttentionUses.h"
 #include "RandomInputs.h"
+#include "attnfuse/Execution/HostTypes.h"
+#include "attnfuse/Support/MakeError.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/StringExtras.h"
 #include <unistd.h>
@@ -16,27 +18,6 @@ using namespace mlir;
 using namespace mlir::attnfuse;
 using ::attnfuse::ElementType;
 using ::attnfuse::HostTensor;
-
-static llvm::Error makeError(const Twine &message) {
-  return llvm::createStringError(message.str());
-}
-
-std::optional<ElementType> mlir::attnfuse::getHostElementType(Type type) {
-  type = getElementTypeOrSelf(type);
-  if (type.isF16())
-    return ElementType::F16;
-  if (type.isBF16())
-    return ElementType::BF16;
-  if (type.isF32())
-    return ElementType::F32;
-  if (type.isF64())
-    return ElementType::F64;
-  if (type.isSignlessInteger(32))
-    return ElementType::I32;
-  if (type.isSignlessInteger(64) || type.isIndex())
-    return ElementType::I64;
-  return std::nullopt;
-}
 
 //===----------------------------------------------------------------------===//
 // Checks

@@ -13,6 +13,7 @@
 #include "attnfuse/Runner/Compare.h"
 #include "attnfuse/Runner/Inputs.h"
 #include "attnfuse/Runner/Npy.h"
+#include "attnfuse/Support/MakeError.h"
 #include "attnfuse/Support/OutputFiles.h"
 #include "attnfuse/Target/TargetInfo.h"
 #include "llvm/ADT/StringExtras.h"
@@ -22,10 +23,6 @@ using namespace mlir;
 using namespace mlir::attnfuse;
 using ::attnfuse::HostTensor;
 using ::attnfuse::OutputFiles;
-
-static llvm::Error makeError(const Twine &message) {
-  return llvm::createStringError(message.str());
-}
 
 //===----------------------------------------------------------------------===//
 // Options

@@ -58,10 +58,6 @@ llvm::Error validateInputs(const DimensionClasses &classes,
                            const DimensionSizes &sizes,
                            ArrayRef<::attnfuse::HostTensor> arguments);
 
-/// The element type of a tensor or scalar in host memory; none if there is no
-/// such type.
-std::optional<::attnfuse::ElementType> getHostElementType(Type type);
-
 } // namespace mlir::attnfuse
 
 #endif // ATTNFUSE_RUNNER_INPUTS_H
