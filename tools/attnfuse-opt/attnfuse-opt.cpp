@@ -1,4 +1,4 @@
-//===- attnfuse-opt.cpp - The optimizer driver
+//===- attnfuse-opt.cpp - The optimizer driver ----------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- NpyTest.cpp --------------------------------------------------------===//
+//===- NpyTest.cpp - NumPy's file format ----------------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- KernelAbi.h - The parameters of a kernel
+//===- KernelAbi.h - The parameters of a kernel -----------------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- KernelBuilder.h - Short spellings for kernel code
+//===- KernelBuilder.h - Short spellings for kernel code --------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

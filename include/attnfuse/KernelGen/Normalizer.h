@@ -1,4 +1,4 @@
-//===- Normalizer.h - Scores to weights, tile by tile
+//===- Normalizer.h - Scores to weights, tile by tile -----------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Rotation.h - Rotary embedding of a tile in shared memory
+//===- Rotation.h - Rotary embedding of a tile in shared memory -*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
