@@ -13,8 +13,8 @@
 
 namespace mlir::attnfuse {
 
-/// The element type of a ranked tensor or scalar in host memory; none if there is
-/// no such type.
+/// The element type of a ranked tensor or scalar in host memory; none if there
+/// is no such type.
 std::optional<::attnfuse::ElementType> getHostElementType(Type type);
 
 } // namespace mlir::attnfuse
