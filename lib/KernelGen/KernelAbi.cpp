@@ -6,11 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/KernelGen/KernelAbi.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse::kernelgen;
 namespace json = llvm::json;
+
+/// Size and alignment of a CUtensorMap.
+static constexpr int64_t kTensorMapWords = 16, kTensorMapAlignment = 64;
 
 static std::string toString(const json::Value &value) {
   std::string text;
@@ -55,6 +59,23 @@ Value KernelAbi::getStride(KernelBuilder &b, Value tensor, int64_t dim) {
   for (int64_t inner : shape.drop_front(dim + 1))
     stride *= inner;
   return b.i64(stride);
+}
+
+json::Value KernelAbi::getDimExpression(Value tensor, int64_t dim) const {
+  auto known = tensors.find(tensor);
+  if (known != tensors.end())
+    return known->second.shape[dim];
+  return cast<RankedTensorType>(tensor.getType()).getShape()[dim];
+}
+
+Value KernelAbi::getTensorMap(KernelBuilder &b, Value tensor, int64_t rows,
+                              int64_t columns) {
+  // A map holds an address of the host's choice, which no constant of the
+  // module has: AttnFuseToGPU demands arguments.
+  return getParameter(json::Object{{"kind", "tensor_map"},
+                                   {"of", tensors.find(tensor)->second.name},
+                                   {"box", json::Array{rows, columns}}},
+                      LLVM::LLVMPointerType::get(b.getContext()));
 }
 
 Value KernelAbi::getDim(KernelBuilder &b, Value tensor, int64_t dim) {
@@ -121,6 +142,20 @@ json::Array KernelAbi::finalize() {
     if (isa<BlockArgument>(value))
       kernel.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(),
                         UnitAttr::get(context));
+  }
+  // Maps are passed by value, and their addresses to the accelerator.
+  for (auto [index, argument] : llvm::enumerate(entry.getArguments())) {
+    auto pointer = dyn_cast<LLVM::LLVMPointerType>(argument.getType());
+    if (!pointer || pointer.getAddressSpace() != 0)
+      continue;
+    OpBuilder b(context);
+    Type bytes = LLVM::LLVMArrayType::get(b.getI64Type(), kTensorMapWords);
+    kernel.setArgAttr(index, LLVM::LLVMDialect::getByValAttrName(),
+                      TypeAttr::get(bytes));
+    kernel.setArgAttr(index, LLVM::LLVMDialect::getAlignAttrName(),
+                      b.getI64IntegerAttr(kTensorMapAlignment));
+    kernel.setArgAttr(index, NVVM::NVVMDialect::getGridConstantAttrName(),
+                      b.getUnitAttr());
   }
   return std::move(descriptions);
 }

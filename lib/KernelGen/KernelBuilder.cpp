@@ -1,4 +1,4 @@
-//===- KernelBuilder.cpp - Short spellings for kernel code
+//===- KernelBuilder.cpp - Short spellings for kernel code ----------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -111,6 +111,9 @@ Value KernelBuilder::toI32(Value a) {
 Value KernelBuilder::addF(Value a, Value b) {
   return create<arith::AddFOp>(a, b);
 }
+Value KernelBuilder::subF(Value a, Value b) {
+  return create<arith::SubFOp>(a, b);
+}
 Value KernelBuilder::mulF(Value a, Value b) {
   return create<arith::MulFOp>(a, b);
 }
@@ -126,6 +129,10 @@ Value KernelBuilder::maxOrNaN(Value a, Value b) {
 }
 Value KernelBuilder::eqF(Value a, Value b) {
   return create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, a, b);
+}
+
+Value KernelBuilder::ltF(Value a, Value b) {
+  return create<arith::CmpFOp>(arith::CmpFPredicate::OLT, a, b);
 }
 
 static Value callUnary(KernelBuilder &b, StringRef intrinsic, Value a) {
@@ -178,9 +185,18 @@ Value KernelBuilder::blockId() {
   return create<NVVM::BlockIdXOp>(getI32Type());
 }
 
+Value KernelBuilder::gridSize() {
+  return create<NVVM::GridDimXOp>(getI32Type());
+}
+
 Value KernelBuilder::shuffleXor(Value a, int64_t mask) {
   return create<NVVM::ShflOp>(a.getType(), i32(-1), a, i32(mask), i32(31),
                               NVVM::ShflKind::bfly, UnitAttr());
+}
+
+Value KernelBuilder::anyLane(Value condition) {
+  return create<NVVM::VoteSyncOp>(getI1Type(), i32(-1), condition,
+                                  NVVM::VoteSyncKind::any);
 }
 
 void KernelBuilder::barrier() { create<NVVM::BarrierOp>(); }
@@ -241,6 +257,26 @@ Value KernelBuilder::makeVector(ValueRange elements) {
   return vector;
 }
 
+Values KernelBuilder::inlineAsm(TypeRange results, const Twine &text,
+                                const Twine &constraints, ValueRange operands) {
+  SmallVector<Type> types;
+  if (results.size() == 1)
+    types.push_back(results.front());
+  else if (!results.empty())
+    types.push_back(LLVM::LLVMStructType::getLiteral(
+        getContext(), llvm::to_vector(results)));
+  auto op = create<LLVM::InlineAsmOp>(
+      types, operands, text.str(), constraints.str(), /*has_side_effects=*/true,
+      /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+      LLVM::AsmDialectAttr(), ArrayAttr());
+  if (results.size() <= 1)
+    return op->getResults();
+  Values values;
+  for (size_t index = 0; index < results.size(); ++index)
+    values.push_back(create<LLVM::ExtractValueOp>(op->getResult(0), index));
+  return values;
+}
+
 //===----------------------------------------------------------------------===//
 // Control flow
 //===----------------------------------------------------------------------===//
@@ -287,6 +323,20 @@ Values KernelBuilder::whileLoop(ValueRange init,
   create<scf::ConditionOp>(again, before->getArguments());
   Block *after = createBlock(&op.getAfter(), {}, init.getTypes(), locs);
   create<scf::YieldOp>(body(after->getArguments()));
+  return op.getResults();
+}
+
+Values KernelBuilder::doWhileLoop(ValueRange init,
+                                  function_ref<Value(Values &)> body) {
+  SmallVector<Location> locs(init.size(), getLoc());
+  auto op = create<scf::WhileOp>(init.getTypes(), init);
+  InsertionGuard guard(*this);
+  Block *before = createBlock(&op.getBefore(), {}, init.getTypes(), locs);
+  Values state(before->getArguments());
+  Value again = body(state);
+  create<scf::ConditionOp>(again, state);
+  Block *after = createBlock(&op.getAfter(), {}, init.getTypes(), locs);
+  create<scf::YieldOp>(after->getArguments());
   return op.getResults();
 }
 

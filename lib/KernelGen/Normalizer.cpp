@@ -1,4 +1,4 @@
-//===- Normalizer.cpp - Scores to weights, tile by tile
+//===- Normalizer.cpp - Scores to weights, tile by tile -------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,45 +30,87 @@ OnlineNormalizer::Row OnlineNormalizer::getInitial(KernelBuilder &b) const {
   return {b.f32(isSoftmax() ? -kInfinity : kSmallestReluReference), b.f32(0)};
 }
 
-Value OnlineNormalizer::update(KernelBuilder &b, Row &row,
-                               MutableArrayRef<Value> scores) const {
-  Value largest = scores.front();
-  for (Value score : scores.drop_front())
-    largest = b.maxF(largest, score);
-  largest =
-      reduceQuad(b, largest, [&](Value x, Value y) { return b.maxF(x, y); });
+/// The combination of `first`, if there is one, and all values, in `count`
+/// independent chains.
+static Value reduceInChains(KernelBuilder &b, Value first,
+                            ArrayRef<Value> values, int64_t count,
+                            function_ref<Value(Value, Value)> combine) {
+  Values chains(count);
+  chains[0] = first;
+  for (auto [index, value] : llvm::enumerate(values)) {
+    Value &chain = chains[index % count];
+    chain = chain ? combine(chain, value) : value;
+  }
+  Value result = chains[0];
+  for (Value chain : ArrayRef(chains).drop_front())
+    if (chain)
+      result = combine(result, chain);
+  return result;
+}
 
-  Value factor, sum;
-  auto accumulate = [&](Value weight) {
-    sum = sum ? b.addF(sum, weight) : weight;
-  };
+Value OnlineNormalizer::getFiniteReference(KernelBuilder &b, const Row &row,
+                                           const Style &style) const {
+  if (!style.mayBeEmpty)
+    return row.reference;
+  return b.select(b.eqF(row.reference, b.f32(-kInfinity)), b.f32(0),
+                  row.reference);
+}
+
+OnlineNormalizer::Rescale
+OnlineNormalizer::advance(KernelBuilder &b, Row &row, ArrayRef<Value> scores,
+                          const Style &style) const {
+  auto max = [&](Value x, Value y) { return b.maxF(x, y); };
+  // Pairs first: half the length of the chain.
+  Values pairs;
+  for (size_t index = 0; index + 1 < scores.size(); index += 2)
+    pairs.push_back(max(scores[index], scores[index + 1]));
+  Value largest = reduceQuad(
+      b, reduceInChains(b, {}, pairs, style.partialMaxima, max), max);
+
+  Rescale rescale;
+  Value old = row.reference;
+  if (isSoftmax()) {
+    Value c = b.f32(scale * llvm::numbers::log2e);
+    Value reference = max(old, largest);
+    if (style.skipsRescale) {
+      Value growth = b.mulF(b.subF(reference, old), c);
+      rescale.isNeeded = b.anyLane(b.ltF(b.f32(8), growth));
+      reference = b.select(rescale.isNeeded, reference, old);
+    }
+    row.reference = reference;
+    // By the difference, so that an unchanged reference gives exactly 1.
+    rescale.factor = b.exp2(
+        b.mulF(b.subF(old, getFiniteReference(b, row, style)), c));
+  } else {
+    row.reference = max(old, b.mulF(largest, b.f32(scale)));
+    rescale.factor = b.mulF(old, b.rcp(row.reference));
+  }
+  row.sum = b.mulF(row.sum, rescale.factor);
+  return rescale;
+}
+
+void OnlineNormalizer::weigh(KernelBuilder &b, const Row &row,
+                             MutableArrayRef<Value> scores,
+                             const Style &style) const {
   if (isSoftmax()) {
     // exp(scale (s - r)) = exp2(c s - c r): one fma and one exp2 per element.
     Value c = b.f32(scale * llvm::numbers::log2e);
-    Value reference = b.maxF(row.reference, largest);
-    // As long as no key is visible the reference is -inf; 0 in its place keeps
-    // -inf - -inf away.
-    Value empty = b.eqF(reference, b.f32(-kInfinity));
-    Value shift = b.negF(b.mulF(b.select(empty, b.f32(0), reference), c));
-    factor = b.exp2(b.fma(row.reference, c, shift));
-    for (Value &score : scores) {
+    Value shift = b.negF(b.mulF(getFiniteReference(b, row, style), c));
+    for (Value &score : scores)
       score = b.exp2(b.fma(score, c, shift));
-      accumulate(score);
-    }
-    row.reference = reference;
   } else {
-    Value reference = b.maxF(row.reference, b.mulF(largest, b.f32(scale)));
-    Value inverse = b.rcp(reference);
-    factor = b.mulF(row.reference, inverse);
-    Value toWeight = b.mulF(inverse, b.f32(scale));
-    for (Value &score : scores) {
+    Value toWeight = b.mulF(b.rcp(row.reference), b.f32(scale));
+    for (Value &score : scores)
       score = b.mulF(b.maxOrNaN(score, b.f32(0)), toWeight);
-      accumulate(score);
-    }
-    row.reference = reference;
   }
-  row.sum = b.fma(row.sum, factor, sum);
-  return factor;
+}
+
+void OnlineNormalizer::accumulate(KernelBuilder &b, Row &row,
+                                  ArrayRef<Value> weights,
+                                  const Style &style) const {
+  row.sum =
+      reduceInChains(b, row.sum, weights, style.partialSums,
+                     [&](Value x, Value y) { return b.addF(x, y); });
 }
 
 void OnlineNormalizer::finish(KernelBuilder &b, Row &row) const {

@@ -82,8 +82,8 @@ Values TileRotation::loadTable(KernelBuilder &b, Value table, Value row,
 }
 
 void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
-                        Value tile, Value firstRow, Value numRows, Value batch,
-                        Value thread) const {
+                        Value tile, int64_t rows, Value firstRow,
+                        Value numRows, Value batch, Value thread) const {
   Part part(b, "rotate");
   bool half = operands.attr.getPairing() == Pairing::Half;
   int64_t size = getFeatureVectorSize(operands);
@@ -118,7 +118,7 @@ void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
   };
 
   b.forLoop(
-      thread, b.i32(layout.getRows() * unitsPerRow), threads, [&](Value unit) {
+      thread, b.i32(rows * unitsPerRow), threads, [&](Value unit) {
         Value row = b.divU(unit, unitsPerRow);
         Value feature = b.mul(b.remU(unit, unitsPerRow), size);
         Value tableRow = getTableRow(b, b.add(firstRow, row), numRows, batch);

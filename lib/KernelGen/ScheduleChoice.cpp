@@ -58,6 +58,9 @@ constexpr double kShortQueryBlocks = 2;
 /// Tiles beyond this are no kernel of any machine; it bounds the arithmetic.
 constexpr int64_t kMaxTile = 1024;
 
+/// Keys a step below which a pipelined block does not pay.
+constexpr int64_t kLeastPipelinedTileN = 64;
+
 llvm::Error makeError(const Twine &message) {
   return llvm::createStringError(message);
 }
@@ -77,7 +80,23 @@ llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
     return makeError("expected tile_n to divide the key block of " +
                      Twine(*problem.keyBlock) + ", got " + Twine(tile.tileN));
 
-  KernelResources need = getKernelResources(problem.dims, tile);
+  KernelResources need =
+      getKernelResources(problem.dims, tile, problem.rotatesKeys);
+  if (tile.pipeline) {
+    if (!target.hasWarpgroupMma())
+      return makeError("expected a schedule without a pipeline for " +
+                       target.chip + ", which has no warpgroup-wide MMA");
+    if (!problem.allowsTensorMaps)
+      return makeError("expected a schedule without a pipeline where q, k or v "
+                       "is a constant");
+    if (need.registersPerThread > *need.registerLimit)
+      return makeError("the schedule needs about " +
+                       Twine(need.registersPerThread) +
+                       " registers per computing thread, " +
+                       Twine(tile.warps) + " warps and a pipeline leave " +
+                       Twine(*need.registerLimit) +
+                       "; use a smaller tile_n or fewer warps");
+  }
   if (need.threads > target.maxThreadsPerBlock)
     return makeError("the schedule needs " + Twine(need.threads) +
                      " threads per block, " + target.name + " has " +
@@ -177,7 +196,7 @@ getFittingTiles(const ScheduleProblem &problem, const TargetInfo &target) {
     for (int64_t rowTiles : kRowTileChoices)
       for (int64_t tileN : kTileNChoices)
         for (bool qInRegisters : {false, true}) {
-          KernelTile tile{16 * warps * rowTiles, tileN, warps, qInRegisters};
+          KernelTile tile{16 * warps * rowTiles, tileN, warps, qInRegisters, std::nullopt};
           if (tile.tileM > kMaxChosenTileM)
             continue;
           if (llvm::Error error = checkTile(problem, tile, target))
@@ -192,9 +211,58 @@ getFittingTiles(const ScheduleProblem &problem, const TargetInfo &target) {
 }
 } // namespace
 
+namespace {
+/// The tile of a block whose warps have roles; none where another block serves
+/// better. Rules that measurements confirm; see docs/performance.md.
+std::optional<KernelTile> choosePipelinedTile(const ScheduleProblem &problem,
+                                              const TargetInfo &target) {
+  if (!target.hasWarpgroupMma() || !problem.allowsTensorMaps)
+    return std::nullopt;
+  // The widest tiles that registers and shared memory hold.
+  int64_t headDim = std::max(problem.dims.qk, problem.dims.v);
+  int64_t groups = headDim <= 64 && !problem.rotatesKeys ? 3 : 2;
+  int64_t tileN = headDim <= 128 ? 128 : headDim <= 192 ? 96 : 64;
+  if (problem.numQueries)
+    groups = std::min(groups, std::max<int64_t>(1, llvm::divideCeil(
+                                                       *problem.numQueries,
+                                                       kWarpgroupRows)));
+  if (problem.queryBlock)
+    while (groups > 0 && *problem.queryBlock % (groups * kWarpgroupRows) != 0)
+      --groups;
+  if (problem.keyBlock)
+    while (tileN > 0 && *problem.keyBlock % tileN != 0)
+      tileN -= 16;
+  if (groups == 0 || tileN < kLeastPipelinedTileN)
+    return std::nullopt;
+
+  KernelTile tile{groups * kWarpgroupRows, tileN, groups * kWarpgroupWarps,
+                  /*qInRegisters=*/false, KernelPipeline()};
+  KernelPipeline &pipeline = *tile.pipeline;
+  bool isDense = !problem.hasBand && !problem.keyBlock;
+  if (headDim <= 64) {
+    pipeline.rowOrder = isDense ? RowOrder::Joint : RowOrder::Rows;
+    pipeline.partialSums = isDense ? 1 : 2;
+    pipeline.skipRescale = !isDense;
+  } else {
+    pipeline.skipRescale = true;
+    pipeline.pingPong = isDense;
+    pipeline.productWait =
+        isDense ? ProductWait::WithNextKey : ProductWait::BetweenRows;
+    tile.qInRegisters = isDense && headDim <= 128;
+  }
+  if (llvm::Error error = checkTile(problem, tile, target)) {
+    llvm::consumeError(std::move(error));
+    return std::nullopt;
+  }
+  return tile;
+}
+} // namespace
+
 llvm::Expected<KernelTile>
 mlir::attnfuse::chooseTile(const ScheduleProblem &problem,
                            const TargetInfo &target) {
+  if (std::optional<KernelTile> tile = choosePipelinedTile(problem, target))
+    return *tile;
   llvm::Expected<SmallVector<KernelTile>> fitting =
       getFittingTiles(problem, target);
   if (!fitting)

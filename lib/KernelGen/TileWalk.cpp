@@ -48,17 +48,52 @@ TileWalk::TileWalk(KernelBuilder &b, BandLimits limits,
 }
 
 Values TileWalk::begin(KernelBuilder &b) {
-  return blocks ? seek(b, blocks->begin, b.i32(0)) : Values{firstTile};
+  if (!blocks)
+    return {b.sub(endTile, 1)};
+  // Carries (entry, tile in block, tile); -1 stands for an ended list.
+  Value last = b.sub(blocks->end, 1);
+  auto load = [&](Value entry, Value inBlock) {
+    return b.ifElse(
+        b.le(blocks->begin, entry), b.getI32Type(),
+        [&]() -> Values { return {loadTile(b, entry, inBlock)}; },
+        [&]() -> Values { return {b.i32(-1)}; })[0];
+  };
+  Value inBlock = b.i32(blocks->tilesPerBlock - 1);
+  return b.whileLoop(
+      {last, inBlock, load(last, inBlock)},
+      [&](ValueRange position) { return b.le(endTile, position[2]); },
+      [&](ValueRange position) -> Values {
+        Values previous = stepBack(b, position);
+        return {previous[0], previous[1], load(previous[0], previous[1])};
+      });
 }
 
 Values TileWalk::next(KernelBuilder &b, ValueRange position) {
   if (!blocks)
-    return {b.add(position[0], 1)};
-  return seek(b, position[0], b.add(position[1], 1));
+    return {b.sub(position[0], 1)};
+  Values previous = stepBack(b, position);
+  // Before the first entry of the list its first is loaded again.
+  Value entry = b.max(previous[0], blocks->begin);
+  return {previous[0], previous[1], loadTile(b, entry, previous[1])};
 }
 
 Value TileWalk::isValid(KernelBuilder &b, ValueRange position) {
-  return blocks ? b.lt(position[0], blocks->end) : b.lt(position[0], endTile);
+  Value inRange = b.le(firstTile, position.back());
+  return blocks ? b.andI(inRange, b.le(blocks->begin, position[0])) : inRange;
+}
+
+Values TileWalk::stepBack(KernelBuilder &b, ValueRange position) {
+  Value inBlock = b.sub(position[1], 1);
+  Value leaves = b.lt(inBlock, 0);
+  return {b.sub(position[0], b.select(leaves, b.i32(1), b.i32(0))),
+          b.select(leaves, b.i32(blocks->tilesPerBlock - 1), inBlock)};
+}
+
+Value TileWalk::loadTile(KernelBuilder &b, Value entry, Value inBlock) {
+  Value address = b.offsetPtr(
+      blocks->indices, b.mul(b.mul(b.toI64(entry), blocks->stride), 4));
+  Value block = b.load(b.getI32Type(), address, 4);
+  return b.add(b.mul(block, blocks->tilesPerBlock), inBlock);
 }
 
 Value TileWalk::getFirstKey(KernelBuilder &b, ValueRange position) {
@@ -73,34 +108,4 @@ Value TileWalk::isBoundary(KernelBuilder &b, Value firstKey) {
   if (limits.lower)
     cut = b.orI(cut, b.lt(firstKey, b.add(lastRow, limits.lower)));
   return cut;
-}
-
-Values TileWalk::seek(KernelBuilder &b, Value entry, Value tileInBlock) {
-  int64_t tiles = blocks->tilesPerBlock;
-  // Carries (entry, tile in block, tile, searching).
-  Values found = b.whileLoop(
-      {entry, tileInBlock, b.i32(0), b.i1(true)},
-      [&](ValueRange state) { return state[3]; },
-      [&](ValueRange state) -> Values {
-        Value wraps = b.eq(state[1], tiles);
-        Value entry = b.add(state[0], b.select(wraps, b.i32(1), b.i32(0)));
-        Value inBlock = b.select(wraps, b.i32(0), state[1]);
-        Value inList = b.lt(entry, blocks->end);
-        Value index = b.toI64(entry);
-        Values tile = b.ifElse(
-            inList, b.getI32Type(),
-            [&]() -> Values {
-              Value address = b.offsetPtr(
-                  blocks->indices, b.mul(b.mul(index, blocks->stride), 4));
-              Value block = b.load(b.getI32Type(), address, 4);
-              return {b.add(b.mul(block, tiles), inBlock)};
-            },
-            [&]() -> Values { return {b.i32(0)}; });
-        Value inRange =
-            b.andI(b.le(firstTile, tile[0]), b.lt(tile[0], endTile));
-        Value searching = b.andI(inList, b.xorI(inRange, b.i1(true)));
-        Value nextInBlock = b.select(searching, b.add(inBlock, 1), inBlock);
-        return {entry, nextInBlock, tile[0], searching};
-      });
-  return {found[0], found[1], found[2]};
 }

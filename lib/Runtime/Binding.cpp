@@ -91,6 +91,63 @@ Status bindTensor(const ManifestTensor &expected, const TensorView &actual,
     return status;
   return checkLayout(expected, actual, what);
 }
+
+/// What tensor maps want of the address and of strides, in bytes.
+constexpr uint64_t kTensorMapAlignment = 16;
+
+/// The map, without its box, of a tensor [B, H, N, D] that has elements.
+Result<TensorMapRequest> makeTensorMap(const TensorView &tensor,
+                                       const std::string &what) {
+  constexpr int64_t kMaxSize = std::numeric_limits<uint32_t>::max();
+  constexpr int64_t kStrideLimit = int64_t(1) << 40;
+  const int64_t width = getElementSize(tensor.type);
+  TensorMapRequest request;
+  request.address = tensor.data;
+  request.type = tensor.type;
+  size_t rank = request.sizes.size();
+  for (size_t i = 0; i < rank; ++i) {
+    size_t dim = rank - 1 - i;
+    if (tensor.shape[dim] > kMaxSize)
+      return Error{what + ": expected dimension " + std::to_string(dim) +
+                   " to be at most " + std::to_string(kMaxSize) +
+                   " for its tensor map, got " +
+                   std::to_string(tensor.shape[dim])};
+    request.sizes[i] = tensor.shape[dim];
+  }
+  for (size_t i = 0; i + 1 < rank; ++i) {
+    size_t dim = rank - 2 - i;
+    int64_t stride = tensor.strides[dim];
+    if (tensor.shape[dim] == 1) {
+      // Nothing is ever a stride away, but the driver checks the number.
+      request.byteStrides[i] = kTensorMapAlignment;
+      continue;
+    }
+    if (stride < 0 || stride >= kStrideLimit / width)
+      return Error{what + ": expected the stride of dimension " +
+                   std::to_string(dim) + " to be 0 to " +
+                   std::to_string(kStrideLimit / width - 1) +
+                   " for its tensor map, got " + std::to_string(stride) +
+                   "; make the tensor contiguous"};
+    request.byteStrides[i] = stride * width;
+  }
+  return request;
+}
+
+/// The map of a tensor without elements: of one element, as no size can be 0,
+/// at an address that exists. Kernels read nothing through it.
+TensorMapRequest makeEmptyTensorMap(ElementType type,
+                                    const std::vector<TensorView> &results) {
+  TensorMapRequest request;
+  request.type = type;
+  request.sizes.fill(1);
+  request.byteStrides.fill(kTensorMapAlignment);
+  auto found =
+      std::find_if(results.begin(), results.end(),
+                   [](const TensorView &result) { return !result.isEmpty(); });
+  if (found != results.end())
+    request.address = found->data - found->data % kTensorMapAlignment;
+  return request;
+}
 } // namespace
 
 bool TensorView::isEmpty() const {
@@ -108,7 +165,7 @@ attnfuse::bindArguments(const ManifestFunction &function,
   Environment environment;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const ManifestTensor &expected = function.arguments[i];
-    std::string what = "argument '" + expected.name + "'";
+    std::string what = function.describeTensor(i);
     const auto *scalar = std::get_if<int64_t>(&arguments[i]);
     if (expected.isScalar() != bool(scalar))
       return Error{what + ": expected a " +
@@ -134,7 +191,7 @@ Status attnfuse::bindResults(const ManifestFunction &function,
                  std::to_string(results.size())};
   for (size_t i = 0; i < results.size(); ++i) {
     const ManifestTensor &expected = function.results[i];
-    std::string what = "result '" + expected.name + "'";
+    std::string what = function.describeTensor(function.arguments.size() + i);
     if (Status status = bindTensor(expected, results[i], what, environment);
         !status.ok())
       return status;
@@ -198,26 +255,46 @@ attnfuse::evaluateGrid(const ManifestKernel &kernel,
   return grid;
 }
 
-Result<std::vector<uint64_t>> attnfuse::evaluateParameters(
-    const ManifestKernel &kernel, const std::vector<ArgumentValue> &arguments,
+bool TensorMapRequest::operator==(const TensorMapRequest &other) const {
+  return address == other.address && type == other.type &&
+         sizes == other.sizes && byteStrides == other.byteStrides &&
+         boxRows == other.boxRows && boxColumns == other.boxColumns;
+}
+
+Result<std::vector<ParameterValue>> attnfuse::evaluateParameters(
+    const ManifestFunction &function, const ManifestKernel &kernel,
+    const std::vector<ArgumentValue> &arguments,
     const std::vector<TensorView> &results, const Environment &environment) {
-  std::vector<uint64_t> words;
-  words.reserve(kernel.parameters.size());
+  std::vector<ParameterValue> values;
+  values.reserve(kernel.parameters.size());
   for (const ManifestParameter &parameter : kernel.parameters) {
-    if (parameter.kind == ManifestParameter::Kind::Value) {
+    using Kind = ManifestParameter::Kind;
+    if (parameter.kind == Kind::Value) {
       Result<int64_t> value = evaluate(parameter.value, environment);
       if (!value)
         return value.error();
-      words.push_back(uint64_t(*value));
+      values.push_back(uint64_t(*value));
       continue;
     }
     const TensorView &tensor =
         parameter.tensor < arguments.size()
             ? std::get<TensorView>(arguments[parameter.tensor])
             : results[parameter.tensor - arguments.size()];
-    words.push_back(parameter.kind == ManifestParameter::Kind::Pointer
-                        ? tensor.data
-                        : uint64_t(tensor.strides[parameter.dim]));
+    if (parameter.kind == Kind::TensorMap) {
+      Result<TensorMapRequest> request =
+          tensor.isEmpty()
+              ? makeEmptyTensorMap(tensor.type, results)
+              : makeTensorMap(tensor,
+                              function.describeTensor(parameter.tensor));
+      if (!request)
+        return request.error();
+      request->boxRows = parameter.boxRows;
+      values.push_back(*request);
+      continue;
+    }
+    values.push_back(parameter.kind == Kind::Pointer
+                         ? tensor.data
+                         : uint64_t(tensor.strides[parameter.dim]));
   }
-  return words;
+  return values;
 }

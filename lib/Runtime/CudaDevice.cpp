@@ -13,6 +13,7 @@ using namespace attnfuse;
 
 // Numbers of cuda.h's enumerations.
 namespace {
+constexpr int kDeviceNumMultiprocessors = 16;
 constexpr int kDeviceCapabilityMajor = 75;
 constexpr int kDeviceCapabilityMinor = 76;
 constexpr int kDeviceMaxSharedPerBlockOptin = 97;
@@ -60,7 +61,8 @@ CudaDevice::open(std::shared_ptr<const CudaDriver> driver, int ordinal) {
   for (auto [attribute, value] :
        {std::pair(kDeviceCapabilityMajor, &major),
         std::pair(kDeviceCapabilityMinor, &minor),
-        std::pair(kDeviceMaxSharedPerBlockOptin, &self->maxSharedPerBlock)}) {
+        std::pair(kDeviceMaxSharedPerBlockOptin, &self->maxSharedPerBlock),
+        std::pair(kDeviceNumMultiprocessors, &self->numMultiprocessors)}) {
     Result<int> read = self->getAttribute(attribute);
     if (!read)
       return read.error();

@@ -42,6 +42,9 @@ CudaDriver::load(const std::string &library) {
     return Error{"the CUDA driver library " + library +                        \
                  " has no function " #SYMBOL                                   \
                  "; install a driver of version 525 (CUDA 12.0) or newer"};
+#define ATTNFUSE_CUDA_OPTIONAL_SYMBOL(MEMBER, SYMBOL, PARAMETERS)              \
+  driver->MEMBER = reinterpret_cast<CUresult(*) PARAMETERS>(                   \
+      dlsym(driver->handle, #SYMBOL));
 #include "attnfuse/Runtime/CudaSymbols.def"
 
   if (Status status = driver->check(driver->init(0), "cuInit"); !status.ok())

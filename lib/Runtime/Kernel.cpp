@@ -6,10 +6,54 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/Runtime/Kernel.h"
+#include "TensorMapCache.h"
 #include <algorithm>
 #include <cctype>
 
 using namespace attnfuse;
+
+namespace {
+/// One launch, with the memory that its parameters are read from.
+struct PreparedLaunch {
+  std::array<unsigned, 3> grid;
+  std::vector<uint64_t> words;
+  std::vector<CUtensorMap> maps;
+  /// Of each parameter, into `words` and `maps`.
+  std::vector<void *> addresses;
+};
+} // namespace
+
+static bool takesTensorMaps(const ManifestKernel &kernel) {
+  return std::any_of(kernel.parameters.begin(), kernel.parameters.end(),
+                     [](const ManifestParameter &parameter) {
+                       return parameter.kind ==
+                              ManifestParameter::Kind::TensorMap;
+                     });
+}
+
+/// Stores the values; `cache` encodes the tensor maps.
+static Status storeParameters(const ManifestFunction &function,
+                              const ManifestKernel &kernel,
+                              const std::vector<ParameterValue> &values,
+                              TensorMapCache *cache, PreparedLaunch &launch) {
+  // Addresses are taken while the vectors grow.
+  launch.words.reserve(values.size());
+  launch.maps.reserve(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (const auto *word = std::get_if<uint64_t>(&values[i])) {
+      launch.addresses.push_back(&launch.words.emplace_back(*word));
+      continue;
+    }
+    CUtensorMap &map = launch.maps.emplace_back();
+    if (Status status = cache->get(
+            std::get<TensorMapRequest>(values[i]),
+            function.describeTensor(kernel.parameters[i].tensor), map);
+        !status.ok())
+      return status;
+    launch.addresses.push_back(&map);
+  }
+  return {};
+}
 
 Status attnfuse::checkChip(std::string_view chip, int capability) {
   // sm_90a: the digits, and a letter where code serves that chip only.
@@ -47,7 +91,17 @@ Result<Kernel> Kernel::load(CudaDeviceRef device, const Manifest &manifest,
   Kernel self;
   self.function = **entry;
   self.module = *module;
+  const CudaDeviceRef &owner = self.module->getDevice();
   for (const ManifestKernel &kernel : self.function.kernels) {
+    if (takesTensorMaps(kernel)) {
+      if (!owner->getDriver().tensorMapEncodeTiled)
+        return Error{"kernel '" + kernel.name +
+                     "' takes tensor maps, which the CUDA driver cannot encode "
+                     "(it has no function cuTensorMapEncodeTiled); install a "
+                     "driver of version 525 (CUDA 12.0) or newer"};
+      if (!self.tensorMaps)
+        self.tensorMaps = std::make_shared<TensorMapCache>(owner);
+    }
     Result<CUfunction> handle =
         self.module->getKernel(kernel.name, kernel.sharedMemory);
     if (!handle)
@@ -63,6 +117,8 @@ Status Kernel::launch(CUstream stream,
   Result<Environment> environment = bindArguments(function, arguments);
   if (!environment)
     return environment.error();
+  const CudaDevice &device = *module->getDevice();
+  environment->emplace(kSmCountName, device.getNumMultiprocessors());
   if (Status status = bindResults(function, results, *environment);
       !status.ok())
     return status;
@@ -72,32 +128,32 @@ Status Kernel::launch(CUstream stream,
                   [](const TensorView &result) { return result.isEmpty(); }))
     return {};
 
-  std::vector<std::array<unsigned, 3>> grids;
-  std::vector<std::vector<uint64_t>> parameters;
+  std::vector<PreparedLaunch> launches;
   for (const ManifestKernel &kernel : function.kernels) {
     Result<std::array<unsigned, 3>> grid = evaluateGrid(kernel, *environment);
     if (!grid)
       return grid.error();
-    Result<std::vector<uint64_t>> words =
-        evaluateParameters(kernel, arguments, results, *environment);
-    if (!words)
-      return words.error();
-    grids.push_back(*grid);
-    parameters.push_back(std::move(*words));
+    Result<std::vector<ParameterValue>> values =
+        evaluateParameters(function, kernel, arguments, results, *environment);
+    if (!values)
+      return values.error();
+    PreparedLaunch &launch = launches.emplace_back();
+    launch.grid = *grid;
+    if (Status status = storeParameters(function, kernel, *values,
+                                        tensorMaps.get(), launch);
+        !status.ok())
+      return status;
   }
 
-  const CudaDevice &device = *module->getDevice();
   for (size_t i = 0; i < function.kernels.size(); ++i) {
     const ManifestKernel &kernel = function.kernels[i];
-    std::vector<void *> pointers;
-    for (uint64_t &word : parameters[i])
-      pointers.push_back(&word);
+    PreparedLaunch &launch = launches[i];
     Status status = device.call("launching kernel '" + kernel.name + "'", [&] {
       return device.getDriver().launchKernel(
-          kernels[i], grids[i][0], grids[i][1], grids[i][2],
+          kernels[i], launch.grid[0], launch.grid[1], launch.grid[2],
           unsigned(kernel.block[0]), unsigned(kernel.block[1]),
           unsigned(kernel.block[2]), unsigned(kernel.sharedMemory), stream,
-          pointers.data(), nullptr);
+          launch.addresses.data(), nullptr);
     });
     if (!status.ok())
       return status;

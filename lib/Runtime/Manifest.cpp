@@ -175,6 +175,38 @@ private:
     return expression;
   }
 
+  /// The rows of the box, after checks that there can be a tensor map.
+  uint32_t readTensorMapBox(const Json &item, const ManifestTensor &tensor,
+                            const std::string &where) {
+    std::string here = "the tensor map of '" + tensor.name + "' of " + where;
+    if (tensor.shape.size() != 4)
+      fail("expected 4 dimensions for " + here + ", got " +
+           std::to_string(tensor.shape.size()));
+    if (tensor.type != ElementType::F16 && tensor.type != ElementType::BF16)
+      fail("expected f16 or bf16 elements for " + here + ", got " +
+           std::string(getElementName(tensor.type)));
+    // The driver demands 16 bytes of the address and of strides.
+    if (tensor.alignment % 16 != 0 || !tensor.unitInnerStride ||
+        tensor.strideMultiple % 8 != 0)
+      fail("expected an 'alignment' of 16, 'unit_inner_stride' and a "
+           "'stride_multiple' of 8, or multiples, for " +
+           here);
+    const Json &box = getArray(item, "box", here);
+    if (box.size() != 2 || !isInt64(box[0]) || !isInt64(box[1])) {
+      fail("expected 'box' in " + here + " to be rows and columns");
+      return 0;
+    }
+    int64_t rows = box[0].get<int64_t>(), columns = box[1].get<int64_t>();
+    if (rows < 1 || rows > 256)
+      fail("expected 1 to 256 rows in 'box' of " + here + ", got " +
+           std::to_string(rows));
+    if (columns != kTensorMapColumns)
+      fail("expected " + std::to_string(kTensorMapColumns) +
+           " columns, 128 bytes, in 'box' of " + here + ", got " +
+           std::to_string(columns));
+    return failed ? 0 : rows;
+  }
+
   ManifestParameter readParameter(const Json &item,
                                   const ManifestFunction &function,
                                   const std::string &where) {
@@ -185,7 +217,7 @@ private:
           getMember(item, "value", "a parameter of " + where), where);
       return parameter;
     }
-    if (kind != "pointer" && kind != "stride") {
+    if (kind != "pointer" && kind != "stride" && kind != "tensor_map") {
       fail("unknown kind '" + kind + "' of a parameter of " + where);
       return parameter;
     }
@@ -201,6 +233,12 @@ private:
     }
     if (kind == "pointer") {
       parameter.kind = ManifestParameter::Kind::Pointer;
+      return parameter;
+    }
+    if (kind == "tensor_map") {
+      parameter.kind = ManifestParameter::Kind::TensorMap;
+      parameter.boxRows =
+          readTensorMapBox(item, function.getTensor(parameter.tensor), where);
       return parameter;
     }
     parameter.kind = ManifestParameter::Kind::Stride;
@@ -241,13 +279,23 @@ private:
     return kernel;
   }
 
+  void checkNotReserved(const std::string &name, const std::string &where) {
+    if (!name.empty() && name.front() == kReservedPrefix)
+      fail("expected names of tensors and dimensions that do not start with "
+           "'$', got '" +
+           name + "' in " + where);
+  }
+
   /// Makes the names that `tensor` binds usable in expressions. Tensors have
   /// distinct names, and no scalar has the name of a dimension.
   void addNames(const ManifestTensor &tensor, const std::string &where) {
     bool isUnique = tensorNames.insert(tensor.name).second;
+    checkNotReserved(tensor.name, where);
     for (const ManifestDim &dim : tensor.shape)
-      if (const auto *name = std::get_if<std::string>(&dim))
+      if (const auto *name = std::get_if<std::string>(&dim)) {
+        checkNotReserved(*name, where);
         names.insert(*name);
+      }
     if (tensor.isScalar())
       isUnique &= names.insert(tensor.name).second;
     if (!isUnique)
@@ -256,7 +304,7 @@ private:
 
   ManifestFunction readFunction(const Json &item) {
     ManifestFunction function;
-    names.clear();
+    names = {std::string(kSmCountName)};
     tensorNames.clear();
     function.name = getString(item, "name", "a function");
     std::string where = "function '" + function.name + "'";

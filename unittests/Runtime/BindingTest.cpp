@@ -21,6 +21,10 @@ TensorView view(ElementType type, std::vector<int64_t> shape) {
   return tensor;
 }
 
+std::vector<ParameterValue> toWords(std::vector<uint64_t> words) {
+  return {words.begin(), words.end()};
+}
+
 class BindingTest : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -82,11 +86,10 @@ TEST_F(BindingTest, GridAndParameters) {
   ASSERT_TRUE(bool(grid));
   EXPECT_EQ(*grid, (std::array<unsigned, 3>{2 * 16, 1, 1}));
   output.data = 0x2000;
-  Result<std::vector<uint64_t>> words =
-      evaluateParameters(kernel, {q, k, cos, offset}, {output}, environment);
+  Result<std::vector<ParameterValue>> words = evaluateParameters(
+      function, kernel, {q, k, cos, offset}, {output}, environment);
   ASSERT_TRUE(bool(words));
-  EXPECT_EQ(*words,
-            (std::vector<uint64_t>{0x1000, 100 * 128, 0x2000, 128, 33 - 12}));
+  EXPECT_EQ(*words, toWords({0x1000, 100 * 128, 0x2000, 128, 33 - 12}));
 }
 
 TEST_F(BindingTest, GridLimits) {
@@ -129,12 +132,12 @@ TEST_F(BindingTest, KernelsGetTheStridesOfBroadcasts) {
       stride.dim = dim;
       kernel.parameters.push_back(stride);
     }
-  Result<std::vector<uint64_t>> words =
-      evaluateParameters(kernel, {q, k, cos, offset}, {output}, environment);
+  Result<std::vector<ParameterValue>> words = evaluateParameters(
+      function, kernel, {q, k, cos, offset}, {output}, environment);
   ASSERT_TRUE(bool(words));
   words->erase(words->begin(), words->end() - 6);
-  EXPECT_EQ(*words, (std::vector<uint64_t>{100 * 128, 0, 128, //
-                                           33 * 128, 0, 128}));
+  EXPECT_EQ(*words, toWords({100 * 128, 0, 128, //
+                             33 * 128, 0, 128}));
 }
 
 TEST_F(BindingTest, StridesOfSizeOneDimensionsDoNotMatter) {

@@ -11,6 +11,9 @@
 //   FAKE_CUDA_INIT   code that cuInit returns
 //   FAKE_CUDA_COUNT  number of devices
 //   FAKE_CUDA_JIT    text of the assembler's log; loading then fails
+//   FAKE_CUDA_MAPS   "strict" refuses tensor maps with a stride of 0, "none"
+//   all
+// Built with FAKE_CUDA_WITHOUT_TENSOR_MAPS it is a driver before CUDA 12.0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,14 +41,16 @@ extern "C" {
 FakeCudaLog *fakeCudaLog() { return &callLog; }
 
 CUresult cuGetErrorName(CUresult code, const char **name) {
-  *name = code == 2     ? "CUDA_ERROR_OUT_OF_MEMORY"
+  *name = code == 1     ? "CUDA_ERROR_INVALID_VALUE"
+          : code == 2   ? "CUDA_ERROR_OUT_OF_MEMORY"
           : code == 100 ? "CUDA_ERROR_NO_DEVICE"
           : code == 218 ? "CUDA_ERROR_INVALID_PTX"
                         : nullptr;
   return *name ? 0 : 1;
 }
 CUresult cuGetErrorString(CUresult code, const char **text) {
-  *text = code == 2     ? "out of memory"
+  *text = code == 1     ? "invalid argument"
+          : code == 2   ? "out of memory"
           : code == 100 ? "no CUDA-capable device is detected"
           : code == 218 ? "a PTX JIT compilation failed"
                         : nullptr;
@@ -69,8 +74,22 @@ CUresult cuDeviceGetName(char *name, int size, CUdevice) {
   return 0;
 }
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
-  *value = attribute == 75 ? 8 : attribute == 76 ? 6 : 99 * 1024;
-  return 0;
+  switch (attribute) {
+  case 16: // multiprocessors
+    *value = 13;
+    return 0;
+  case 75: // compute capability
+    *value = 8;
+    return 0;
+  case 76:
+    *value = 6;
+    return 0;
+  case 97: // shared memory
+    *value = 99 * 1024;
+    return 0;
+  default:
+    return 1;
+  }
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
   ++callLog.retained;
@@ -126,11 +145,62 @@ CUresult cuLaunchKernel(CUfunction, unsigned gridX, unsigned gridY,
                         void **parameters, void **) {
   FakeLaunch launch{
       {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, stream, {}};
-  for (int i = 0; i < callLog.parametersPerLaunch; ++i)
-    launch.parameters.push_back(*static_cast<uint64_t *>(parameters[i]));
+  for (size_t size : callLog.parameterSizes) {
+    // Tensor maps keep their alignment; other parameters have that of a word.
+    const void *parameter = *parameters++;
+    size_t alignment = size == sizeof(CUtensorMap) ? 64 : 8;
+    if (reinterpret_cast<uintptr_t>(parameter) % alignment != 0)
+      return 1;
+    auto *words = static_cast<const uint64_t *>(parameter);
+    launch.parameters.insert(launch.parameters.end(), words, words + size / 8);
+  }
   callLog.launches.push_back(launch);
   return 0;
 }
+#ifndef FAKE_CUDA_WITHOUT_TENSOR_MAPS
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type, uint32_t rank,
+                                void *address, const uint64_t *sizes,
+                                const uint64_t *byteStrides,
+                                const uint32_t *box,
+                                const uint32_t *elementStrides, int interleave,
+                                int swizzle, int promotion, int fill) {
+  if (callLog.pushed == 0)
+    return 201;
+  if (rank < 3 || rank > 5 || reinterpret_cast<uintptr_t>(map) % 64 != 0 ||
+      reinterpret_cast<uintptr_t>(address) % 16 != 0)
+    return 1;
+  const char *text = std::getenv("FAKE_CUDA_MAPS");
+  std::string maps = text ? text : "";
+  if (maps == "none")
+    return 1;
+  bool isStrict = maps == "strict";
+  for (uint32_t i = 0; i < rank; ++i) {
+    if (sizes[i] < 1 || sizes[i] > uint64_t(1) << 32 || box[i] < 1 ||
+        box[i] > 256 || elementStrides[i] != 1)
+      return 1;
+    if (i + 1 < rank &&
+        (byteStrides[i] % 16 != 0 || byteStrides[i] >= uint64_t(1) << 40 ||
+         (isStrict && byteStrides[i] == 0)))
+      return 1;
+  }
+  // 128 bytes are all that this swizzle takes of a row.
+  if (swizzle == 3 && box[0] * (type == 6 || type == 9 ? 2 : 4) > 128)
+    return 1;
+  for (int i = 0; i < 16; ++i)
+    map->opaque[i] = callLog.tensorMaps.size() + 0x1001 * i;
+  callLog.tensorMaps.push_back({type,
+                                reinterpret_cast<uint64_t>(address),
+                                {sizes, sizes + rank},
+                                {byteStrides, byteStrides + rank - 1},
+                                {box, box + rank},
+                                {elementStrides, elementStrides + rank},
+                                interleave,
+                                swizzle,
+                                promotion,
+                                fill});
+  return 0;
+}
+#endif
 CUresult cuStreamCreate(CUstream *stream, unsigned) {
   ++callLog.streams;
   *stream = makeHandle<CUstream>(0x40);

@@ -18,7 +18,18 @@ struct FakeLaunch {
   std::array<unsigned, 3> block;
   unsigned shared;
   attnfuse::CUstream stream;
+  /// All parameters' words, one after the other.
   std::vector<uint64_t> parameters;
+};
+
+/// The arguments of cuTensorMapEncodeTiled. Word 0 of the map is then the index
+/// in the log, words 1 to 15 are multiples of 0x1001 more each.
+struct FakeTensorMap {
+  int type;
+  uint64_t address;
+  std::vector<uint64_t> sizes, byteStrides;
+  std::vector<uint32_t> box, elementStrides;
+  int interleave, swizzle, promotion, fill;
 };
 
 struct FakeCudaLog {
@@ -27,8 +38,9 @@ struct FakeCudaLog {
       allocations = 0;
   std::string image;
   std::map<int, int> attributes;
-  /// The driver knows it from the PTX; here the test says it.
-  int parametersPerLaunch = 0;
+  /// The driver knows them from the PTX; here the test says them.
+  std::vector<size_t> parameterSizes;
+  std::vector<FakeTensorMap> tensorMaps;
   std::vector<FakeLaunch> launches;
 };
 

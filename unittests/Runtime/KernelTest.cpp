@@ -5,71 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attnfuse/Runtime/Kernel.h"
-#include "FakeCuda.h"
-#include "TestManifest.h"
-#include <cstdlib>
-#include <dlfcn.h>
-#include <gtest/gtest.h>
+#include "KernelFixture.h"
 
 using namespace attnfuse;
 
-namespace {
-/// An environment variable for the time of a scope.
-struct ScopedVariable {
-  ScopedVariable(const char *name, const char *value) : name(name) {
-    setenv(name, value, 1);
-  }
-  ~ScopedVariable() { unsetenv(name); }
-  const char *name;
-};
-
-class KernelTest : public ::testing::Test {
-protected:
-  void SetUp() override {
-    handle = dlopen(FAKE_CUDA_LIBRARY, RTLD_NOW);
-    ASSERT_TRUE(handle) << dlerror();
-    log =
-        reinterpret_cast<FakeCudaLogFunction *>(dlsym(handle, "fakeCudaLog"))();
-    *log = {};
-    log->parametersPerLaunch = 5;
-    Result<Manifest> parsed = parseManifest(kTestManifest);
-    ASSERT_TRUE(bool(parsed));
-    manifest = *parsed;
-  }
-
-  /// All that was created is gone again.
-  void TearDown() override {
-    EXPECT_EQ(log->retained, 0);
-    EXPECT_EQ(log->pushed, 0);
-    EXPECT_EQ(log->modules, 0);
-    EXPECT_EQ(log->streams, 0);
-    EXPECT_EQ(log->events, 0);
-    EXPECT_EQ(log->allocations, 0);
-    dlclose(handle);
-  }
-
-  CudaDeviceRef openDevice() {
-    auto driver = CudaDriver::load(FAKE_CUDA_LIBRARY);
-    EXPECT_TRUE(bool(driver)) << driver.error().message;
-    auto device = CudaDevice::open(*driver);
-    EXPECT_TRUE(bool(device)) << device.error().message;
-    return *device;
-  }
-
-  static TensorView view(std::vector<int64_t> shape, ElementType type) {
-    TensorView tensor{0x1000, type, shape, shape};
-    int64_t stride = 1;
-    for (size_t i = shape.size(); i-- > 0; stride *= shape[i])
-      tensor.strides[i] = stride;
-    return tensor;
-  }
-
-  void *handle = nullptr;
-  FakeCudaLog *log = nullptr;
-  Manifest manifest;
-};
-} // namespace
+using KernelTest = KernelFixture;
 
 TEST_F(KernelTest, AMissingLibraryIsNamed) {
   std::string message =
@@ -120,6 +60,7 @@ TEST_F(KernelTest, Device) {
   EXPECT_EQ(device->getName(), "Fake GPU");
   EXPECT_EQ(device->getCapability(), 86);
   EXPECT_EQ(device->getMaxSharedPerBlock(), 99 * 1024);
+  EXPECT_EQ(device->getNumMultiprocessors(), 13);
 }
 
 TEST_F(KernelTest, Buffers) {
@@ -223,6 +164,25 @@ TEST_F(KernelTest, Launch) {
   EXPECT_EQ(launch.stream, stream);
   EXPECT_EQ(launch.parameters,
             (std::vector<uint64_t>{0x1000, 65 * 128, 0x2000, 128, 65}));
+}
+
+TEST_F(KernelTest, ExpressionsKnowTheDevice) {
+  Expression name;
+  name.kind = Expression::Kind::Name;
+  name.name = kSmCountName;
+  ManifestFunction &function = manifest.functions[0];
+  function.kernels[0].grid[0] = name;
+  function.kernels[0].parameters.back().value = name;
+  function.checks.push_back({name, "no multiprocessors"});
+  Result<Kernel> kernel = Kernel::load(openDevice(), manifest, "f", "ptx");
+  ASSERT_TRUE(bool(kernel)) << kernel.error().message;
+  TensorView q = view({3, 8, 65, 128}, ElementType::BF16);
+  TensorView cos = view({80, 64}, ElementType::F32);
+  Status status = kernel->launch(nullptr, {q, q, cos, int64_t(5)}, {q});
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  ASSERT_EQ(log->launches.size(), 1u);
+  EXPECT_EQ(log->launches[0].grid, (std::array<unsigned, 3>{13, 1, 1}));
+  EXPECT_EQ(log->launches[0].parameters.back(), 13u);
 }
 
 TEST_F(KernelTest, RefusedAndEmptyLaunchesLaunchNothing) {

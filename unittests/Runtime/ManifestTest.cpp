@@ -89,6 +89,12 @@ TEST(Manifest, MalformedDocuments) {
             "malformed manifest: the name 'q' stands twice in function 'f'");
   EXPECT_EQ(getErrorOf("\"name\": \"offset\"", "\"name\": \"B\""),
             "malformed manifest: the name 'B' stands twice in function 'f'");
+  EXPECT_EQ(getErrorOf("\"name\": \"cos\"", "\"name\": \"$cos\""),
+            "malformed manifest: expected names of tensors and dimensions that "
+            "do not start with '$', got '$cos' in function 'f'");
+  EXPECT_EQ(getErrorOf("[\"P\", 64]", "[\"$sm_count\", 64]"),
+            "malformed manifest: expected names of tensors and dimensions that "
+            "do not start with '$', got '$sm_count' in function 'f'");
   EXPECT_EQ(
       getErrorOf("\"unit_inner_stride\": true", "\"unit_inner_stride\": 1"),
       "malformed manifest: expected 'unit_inner_stride' in 'q' of the "
@@ -120,6 +126,93 @@ TEST(Manifest, MalformedKernels) {
   EXPECT_EQ(getErrorOf("\"dim\": 1", "\"dim\": 4"),
             "malformed manifest: 'q' has no dimension 4 for a parameter of "
             "kernel 'f_kernel'");
+}
+
+TEST(Manifest, TensorMaps) {
+  std::string text = kTestManifest;
+  std::string pointer = "\"pointer\", \"of\": \"q\"";
+  std::string map = "\"tensor_map\", \"of\": \"q\", \"box\": [256, 64]";
+  text.replace(text.find(pointer), pointer.size(), map);
+  Result<Manifest> manifest = parseManifest(text);
+  ASSERT_TRUE(bool(manifest)) << manifest.error().message;
+  const ManifestParameter &parameter =
+      manifest->functions[0].kernels[0].parameters[0];
+  EXPECT_EQ(parameter.kind, ManifestParameter::Kind::TensorMap);
+  EXPECT_EQ(parameter.tensor, 0u);
+  EXPECT_EQ(parameter.boxRows, 256u);
+
+  auto getErrorOfMap = [&](const std::string &of, const std::string &box) {
+    return getErrorOf(pointer, "\"tensor_map\", \"of\": \"" + of + "\"" + box);
+  };
+  const std::string kWhere = "of kernel 'f_kernel'";
+  EXPECT_EQ(getErrorOfMap("x", ""),
+            "malformed manifest: no tensor 'x' for a parameter " + kWhere);
+  EXPECT_EQ(getErrorOfMap("offset", ""),
+            "malformed manifest: no tensor 'offset' for a parameter " + kWhere);
+  EXPECT_EQ(getErrorOfMap("cos", ", \"box\": [64, 64]"),
+            "malformed manifest: expected 4 dimensions for the tensor map of "
+            "'cos' " +
+                kWhere + ", got 2");
+  EXPECT_EQ(getErrorOfMap("q", ""),
+            "malformed manifest: expected 'box' in the tensor map of 'q' " +
+                kWhere);
+  EXPECT_EQ(getErrorOfMap("q", ", \"box\": 64"),
+            "malformed manifest: expected 'box' in the tensor map of 'q' " +
+                kWhere + " to be a list");
+  for (const char *box : {"[64]", "[64, 64, 1]", "[64.5, 64]", "[\"Nq\", 64]"})
+    EXPECT_EQ(getErrorOfMap("q", std::string(", \"box\": ") + box),
+              "malformed manifest: expected 'box' in the tensor map of 'q' " +
+                  kWhere + " to be rows and columns");
+  for (const char *rows : {"0", "257", "-1", "4294967297"})
+    EXPECT_EQ(getErrorOfMap("q", std::string(", \"box\": [") + rows + ", 64]"),
+              "malformed manifest: expected 1 to 256 rows in 'box' of the "
+              "tensor map of 'q' " +
+                  kWhere + ", got " + rows);
+  EXPECT_EQ(getErrorOfMap("q", ", \"box\": [64, 128]"),
+            "malformed manifest: expected 64 columns, 128 bytes, in 'box' of "
+            "the tensor map of 'q' " +
+                kWhere + ", got 128");
+}
+
+TEST(Manifest, TensorMapsDemandALayout) {
+  std::string parameter =
+      "{\"kind\": \"tensor_map\", \"of\": \"x\", \"box\": [64, 64]}";
+  auto getErrorWith = [&](const std::string &tensor) {
+    return getErrorOf(
+        "\"arguments\": [",
+        "\"kernels\": [{\"name\": \"g\", \"block\": [128, 1, 1], \"grid\": [1, "
+        "1, 1], \"shared_memory\": 0, \"parameters\": [" +
+            parameter +
+            "]}], \"results\": [], \"checks\": [], \"arguments\": [{\"name\": "
+            "\"x\", \"role\": \"\", \"shape\": [1, 2, \"X\", 64], " +
+            tensor + "}]}, {\"name\": \"f\", \"arguments\": [");
+  };
+  EXPECT_EQ(getErrorWith("\"type\": \"f16\", \"alignment\": 32, "
+                         "\"unit_inner_stride\": true, "
+                         "\"stride_multiple\": 16"),
+            "no error");
+  EXPECT_EQ(getErrorWith("\"type\": \"f32\", \"alignment\": 16, "
+                         "\"unit_inner_stride\": true, "
+                         "\"stride_multiple\": 8"),
+            "malformed manifest: expected f16 or bf16 elements for the tensor "
+            "map of 'x' of kernel 'g', got f32");
+  for (const char *layout : {"\"alignment\": 8, \"unit_inner_stride\": true, "
+                             "\"stride_multiple\": 8",
+                             "\"alignment\": 16, \"stride_multiple\": 8",
+                             "\"alignment\": 16, \"unit_inner_stride\": true, "
+                             "\"stride_multiple\": 4"})
+    EXPECT_EQ(getErrorWith(std::string("\"type\": \"bf16\", ") + layout),
+              "malformed manifest: expected an 'alignment' of 16, "
+              "'unit_inner_stride' and a 'stride_multiple' of 8, or multiples, "
+              "for the tensor map of 'x' of kernel 'g'");
+}
+
+TEST(Manifest, ExpressionsMayUseReservedNames) {
+  EXPECT_EQ(getErrorOf("[\"sub\", \"Nkv\", \"offset\"]",
+                       "[\"min\", \"$sm_count\", \"Nkv\"]"),
+            "no error");
+  EXPECT_EQ(getErrorOf("[\"sub\", \"Nkv\", \"offset\"]", "\"$sm\""),
+            "malformed manifest: unknown name '$sm' in kernel 'f_kernel'");
 }
 
 TEST(Manifest, MalformedExpressions) {

@@ -46,6 +46,12 @@ public:
   Value getDim(KernelBuilder &b, Value tensor, int64_t dim);
   /// Value of a scalar operand, i64.
   Value getScalar(KernelBuilder &b, Value scalar);
+  /// Size of a dimension as an expression of the manifest.
+  llvm::json::Value getDimExpression(Value tensor, int64_t dim) const;
+  /// Tensor map of a [B, H, N, D] tensor, for boxes of `rows` x `columns` of
+  /// N and D.
+  Value getTensorMap(KernelBuilder &b, Value tensor, int64_t rows,
+                     int64_t columns);
   /// Value of an expression of the manifest, i64.
   Value getValue(KernelBuilder &b, const llvm::json::Value &expression);
 

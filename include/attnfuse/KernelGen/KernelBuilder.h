@@ -50,6 +50,8 @@ public:
   Value lt(Value a, Value b);
   Value le(Value a, Value b);
   Value eq(Value a, Value b);
+  /// Of an i1.
+  Value notI(Value a) { return xorI(a, i1(true)); }
   // The same with a constant of a's type.
   Value add(Value a, int64_t b) { return b == 0 ? a : add(a, like(a, b)); }
   Value sub(Value a, int64_t b) { return b == 0 ? a : sub(a, like(a, b)); }
@@ -73,6 +75,7 @@ public:
 
   // f32.
   Value addF(Value a, Value b);
+  Value subF(Value a, Value b);
   Value mulF(Value a, Value b);
   Value fma(Value a, Value b, Value c);
   Value negF(Value a);
@@ -81,6 +84,8 @@ public:
   /// The larger; NaN if either is.
   Value maxOrNaN(Value a, Value b);
   Value eqF(Value a, Value b);
+  /// False if either is NaN.
+  Value ltF(Value a, Value b);
   /// ex2.approx.ftz and its relatives: relative error about 2^-22.
   Value exp2(Value a);
   Value log2(Value a);
@@ -96,8 +101,12 @@ public:
   // Threads. All counts are of a one-dimensional block.
   Value threadId();
   Value blockId();
+  /// Blocks in the grid.
+  Value gridSize();
   Value shuffleXor(Value a, int64_t mask);
   void barrier();
+  /// Whether the condition holds in any lane of the warp.
+  Value anyLane(Value condition);
   /// A barrier that also tells every thread of the block whether any came with
   /// a true condition.
   Value barrierAny(Value condition);
@@ -113,6 +122,11 @@ public:
   Value extractElement(Value vector, int64_t index);
   Value makeVector(ValueRange elements);
 
+  /// PTX that is neither moved nor removed. Constraints as in LLVM's inline
+  /// assembly; one value per type in `results`.
+  Values inlineAsm(TypeRange results, const Twine &text,
+                   const Twine &constraints, ValueRange operands);
+
   // Control flow.
   void ifThen(Value condition, function_ref<void()> body);
   Values ifElse(Value condition, TypeRange types, function_ref<Values()> then,
@@ -123,6 +137,10 @@ public:
   /// Runs the body while the condition on the carried values holds.
   Values whileLoop(ValueRange init, function_ref<Value(ValueRange)> condition,
                    function_ref<Values(ValueRange)> body);
+
+  /// Runs the body, which updates the carried values, at least once, and again
+  /// as long as it returns true.
+  Values doWhileLoop(ValueRange init, function_ref<Value(Values &)> body);
 
 private:
   Value constant(TypedAttr value);

@@ -14,7 +14,9 @@
 #ifndef ATTNFUSE_KERNELGEN_KERNELRESOURCES_H
 #define ATTNFUSE_KERNELGEN_KERNELRESOURCES_H
 
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuseEnums.h"
 #include <cstdint>
+#include <optional>
 
 namespace mlir::attnfuse {
 
@@ -23,6 +25,10 @@ struct TargetInfo;
 constexpr int64_t kWarpSize = 32;
 /// The multiple that head sizes are padded to in tiles: the depth of one MMA.
 constexpr int64_t kHeadDimMultiple = 16;
+/// Warps and rows of a warpgroup-wide MMA.
+constexpr int64_t kWarpgroupWarps = 4;
+constexpr int64_t kWarpgroupRows = 64;
+constexpr int64_t kWarpgroupThreads = kWarpgroupWarps * kWarpSize;
 
 /// Head sizes of q and k, and of v and the output, padded for the MMA.
 struct PaddedHeadDims {
@@ -31,14 +37,28 @@ struct PaddedHeadDims {
   int64_t v;
 };
 
+/// `#attnfuse.pipeline` without MLIR.
+struct KernelPipeline {
+  int64_t stages = 2;
+  bool pingPong = true;
+  RowOrder rowOrder = RowOrder::Rows;
+  int64_t partialSums = 1;
+  int64_t partialMaxima = 1;
+  bool skipRescale = false;
+  ProductWait productWait = ProductWait::End;
+};
+
 /// The tile of one thread block: `#attnfuse.schedule` without MLIR.
 struct KernelTile {
   int64_t tileM;
   int64_t tileN;
-  int64_t warps;
+  int64_t warps; ///< that compute
   bool qInRegisters;
+  std::optional<KernelPipeline> pipeline;
 
-  int64_t getThreads() const { return warps * kWarpSize; }
+  int64_t getThreads() const {
+    return (warps + (pipeline ? kWarpgroupWarps : 0)) * kWarpSize;
+  }
   /// 16-row MMA tiles that each warp owns.
   int64_t getRowTilesPerWarp() const { return tileM / (16 * warps); }
 };
@@ -54,15 +74,52 @@ struct SharedMemoryPlan {
   int64_t size;       ///< Bytes in all.
 };
 
+/// The same for a kernel whose warps have roles. Tiles are panels of 64
+/// columns, each a multiple of 1024 bytes, as the tensor memory accelerator
+/// writes them; V and K rings have `stages` slots.
+struct PipelinedMemoryPlan {
+  PipelinedMemoryPlan(const PaddedHeadDims &dims, const KernelTile &tile);
+  int64_t queryBytes, keyBytes, valueBytes; ///< Of one tile.
+  int64_t q = 0, k, v;
+  /// 64 x v elements for each warpgroup; in place of q where both do not fit.
+  int64_t output;
+  bool outputReplacesQuery;
+  int64_t barriers; ///< 8 bytes each.
+  int64_t size;     ///< Bytes in all.
+
+  // Barriers by index; a ring has one a stage.
+  static constexpr int64_t kQueryFull = 0, kQueryEmpty = 1;
+  int64_t getKeyFull() const { return 2; }
+  int64_t getKeyEmpty() const { return 2 + stages; }
+  int64_t getKeyRotated() const { return 2 + 2 * stages; }
+  int64_t getValueFull() const { return 2 + 3 * stages; }
+  int64_t getValueEmpty() const { return 2 + 4 * stages; }
+  int64_t getNumBarriers() const { return 2 + 5 * stages; }
+  int64_t stages;
+};
+
+/// Registers per thread that the warps of a pipelined block ask for, by the
+/// number of its computing warpgroups and by whether the loading one also
+/// rotates K. Multiples of 8.
+struct RoleRegisters {
+  static RoleRegisters get(int64_t computingWarpgroups, bool rotatesKeys);
+  int64_t load, compute;
+};
+
 struct KernelResources {
   int64_t sharedMemory;
-  /// An estimate: fragments and accumulators exactly, all else lumped.
+  /// Of a computing thread. An estimate: fragments and accumulators exactly,
+  /// all else lumped.
   int64_t registersPerThread;
   int64_t threads;
+  /// What the assembler may give a computing thread where that is fixed: in a
+  /// pipelined block, which takes all registers of an SM.
+  std::optional<int64_t> registerLimit = std::nullopt;
 };
 
 KernelResources getKernelResources(const PaddedHeadDims &dims,
-                                   const KernelTile &tile);
+                                   const KernelTile &tile,
+                                   bool rotatesKeys = false);
 
 /// Blocks that one SM holds at a time; 0 if one block is too large for it.
 int64_t getBlocksPerSm(const KernelResources &resources,

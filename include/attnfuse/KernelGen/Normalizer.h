@@ -14,6 +14,8 @@
 //
 // so that weights are at most 1 and fit 16 bits whatever the scores. When r
 // grows, what was accumulated is multiplied by weight(r_old) / weight(r_new).
+// Softmax may let r lag behind the maximum by a factor of 2^8 (Style); weights
+// are at most 2^8 then.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,13 +35,37 @@ public:
     Value reference, sum;
   };
 
+  /// How the same is computed.
+  struct Style {
+    /// Accumulators per row of the thread's sum and maximum.
+    int64_t partialSums = 1, partialMaxima = 1;
+    /// The reference stays until a row of the warp outgrows it by 2^8.
+    bool skipsRescale = false;
+    /// A row may have seen no visible key yet. If one has not where this is
+    /// false, its weights are NaN.
+    bool mayBeEmpty = true;
+  };
+
+  /// What a new reference means for what was accumulated: multiply by `factor`;
+  /// with skipsRescale, only if `isNeeded`, else it is null.
+  struct Rescale {
+    Value factor, isNeeded;
+  };
+
   /// Scores are to be multiplied by `scale`, which is positive.
   OnlineNormalizer(Normalizer kind, double scale) : kind(kind), scale(scale) {}
 
   Row getInitial(KernelBuilder &b) const;
-  /// Replaces the thread's scores of a row (-inf where masked) by their
-  /// weights; returns the factor for what was accumulated before.
-  Value update(KernelBuilder &b, Row &row, MutableArrayRef<Value> scores) const;
+  /// Moves the row's reference to cover the thread's scores (-inf where
+  /// masked) and rescales its sum.
+  Rescale advance(KernelBuilder &b, Row &row, ArrayRef<Value> scores,
+                  const Style &style) const;
+  /// Replaces the scores, which the reference covers, by their weights.
+  void weigh(KernelBuilder &b, const Row &row, MutableArrayRef<Value> scores,
+             const Style &style) const;
+  /// Adds weights to the row's sum.
+  void accumulate(KernelBuilder &b, Row &row, ArrayRef<Value> weights,
+                  const Style &style) const;
   /// Completes the sum over the four threads; the functions below want a
   /// finished row.
   void finish(KernelBuilder &b, Row &row) const;
@@ -52,6 +78,10 @@ public:
 
 private:
   bool isSoftmax() const { return kind == Normalizer::Softmax; }
+  /// Softmax: the reference, 0 in place of the -inf of an empty row, which
+  /// keeps -inf - -inf away.
+  Value getFiniteReference(KernelBuilder &b, const Row &row,
+                           const Style &style) const;
 
   Normalizer kind;
   double scale;

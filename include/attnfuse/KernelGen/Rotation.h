@@ -38,12 +38,14 @@ public:
       : operands(operands), elementType(elementType), abi(abi),
         threads(threads) {}
 
-  /// Rotates the rows of `tile`, which hold sequence indices `firstRow` on, of
-  /// `numRows` in the sequence of batch entry `batch`. Rows past the end are
-  /// rotated by some position, which is harmless. Every thread of the block
-  /// takes part; the caller synchronises before and after.
+  /// Rotates `rows` rows of a tile from `tile` on, which hold sequence indices
+  /// `firstRow` on, of `numRows` in the sequence of batch entry `batch`. Rows
+  /// past the end are rotated by some position, which is harmless. Threads 0 to
+  /// `threads` - 1 take part; the caller synchronises before and after. `tile`
+  /// is a multiple of 8 rows into the layout.
   void emit(KernelBuilder &b, const SharedLayout &layout, Value tile,
-            Value firstRow, Value numRows, Value batch, Value thread) const;
+            int64_t rows, Value firstRow, Value numRows, Value batch,
+            Value thread) const;
 
 private:
   Value getTableRow(KernelBuilder &b, Value row, Value numRows,

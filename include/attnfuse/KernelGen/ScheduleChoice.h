@@ -35,6 +35,13 @@ struct ScheduleProblem {
   std::optional<int64_t> keyBlock;
   /// Tensors that the score chain reads.
   int64_t numScoreOperands = 0;
+  /// Whether a band limits the keys.
+  bool hasBand = false;
+  /// Whether K is rotated in the kernel.
+  bool rotatesKeys = false;
+  /// Whether q, k, v and the output are all arguments or results, to which
+  /// alone tensor maps can be made.
+  bool allowsTensorMaps = true;
 };
 
 /// Success if a kernel with this tile runs on the machine; otherwise an error

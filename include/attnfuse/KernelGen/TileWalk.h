@@ -1,4 +1,4 @@
-//===- TileWalk.h - Which key tiles a query tile visits
+//===- TileWalk.h - Which key tiles a query tile visits --------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,6 +9,10 @@
 // lists limit them to listed blocks. A tile that is masked as a whole is never
 // visited, and only a tile that a limit cuts is a boundary tile, for which the
 // kernel runs mask code.
+//
+// Tiles are walked from the last key to the first. What a diagonal or the end
+// of the keys cuts comes first then, and what the lower limit cuts comes last:
+// boundary tiles, inner tiles, boundary tiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +37,7 @@ struct BandLimits {
 };
 
 /// The list of key blocks of the query tile's block: entries [begin, end) of
-/// `indices`.
+/// `indices`, which ascend.
 struct BlockList {
   Value indices; ///< pointer to the i32 column of the first entry
   Value stride;  ///< i64 stride of the columns, in elements
@@ -58,9 +62,10 @@ public:
   Value isBoundary(KernelBuilder &b, Value firstKey);
 
 private:
-  /// Steps from the candidate (entry, tile in its block) to the first tile in
-  /// range.
-  Values seek(KernelBuilder &b, Value entry, Value tileInBlock);
+  /// The list entry and the tile in its block that come before a position's.
+  Values stepBack(KernelBuilder &b, ValueRange position);
+  /// The tile of a list entry.
+  Value loadTile(KernelBuilder &b, Value entry, Value inBlock);
 
   BandLimits limits;
   std::optional<BlockList> blocks;

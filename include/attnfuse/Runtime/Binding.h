@@ -54,9 +54,33 @@ Status evaluateChecks(const ManifestFunction &function,
 Result<std::array<unsigned, 3>> evaluateGrid(const ManifestKernel &kernel,
                                              const Environment &environment);
 
-/// The kernel's parameters as 8-byte words.
-Result<std::vector<uint64_t>> evaluateParameters(
-    const ManifestKernel &kernel, const std::vector<ArgumentValue> &arguments,
+/// A tensor map to encode, innermost dimension first. The driver takes these
+/// numbers as they are, except perhaps strides of 0.
+struct TensorMapRequest {
+  /// A multiple of 16.
+  uint64_t address = 0;
+  /// F16 or BF16.
+  ElementType type = ElementType::F16;
+  /// Of D, N, H and B: 1 to 2^32 - 1.
+  std::array<uint64_t, 4> sizes = {};
+  /// Of N, H and B: multiples of 16 below 2^40.
+  std::array<uint64_t, 3> byteStrides = {};
+  uint32_t boxRows = 0;
+  uint32_t boxColumns = kTensorMapColumns;
+
+  bool operator==(const TensorMapRequest &other) const;
+};
+
+/// What a kernel takes by value: 8 bytes, or the map of 128 bytes that the
+/// request describes.
+using ParameterValue = std::variant<uint64_t, TensorMapRequest>;
+
+/// The values of the parameters of one of the function's kernels. Expects
+/// arguments and results that were bound. Errors name the tensor that cannot
+/// have a tensor map, and why.
+Result<std::vector<ParameterValue>> evaluateParameters(
+    const ManifestFunction &function, const ManifestKernel &kernel,
+    const std::vector<ArgumentValue> &arguments,
     const std::vector<TensorView> &results, const Environment &environment);
 
 } // namespace attnfuse

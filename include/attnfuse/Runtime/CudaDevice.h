@@ -35,6 +35,7 @@ public:
   /// Ten times the major plus the minor compute capability.
   int getCapability() const { return capability; }
   int getMaxSharedPerBlock() const { return maxSharedPerBlock; }
+  int getNumMultiprocessors() const { return numMultiprocessors; }
   /// The attribute with the driver's number `attribute`.
   Result<int> getAttribute(int attribute) const;
 
@@ -61,6 +62,7 @@ private:
   std::string name;
   int capability = 0;
   int maxSharedPerBlock = 0;
+  int numMultiprocessors = 0;
 };
 
 using CudaDeviceRef = std::shared_ptr<const CudaDevice>;

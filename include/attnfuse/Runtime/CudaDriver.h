@@ -30,6 +30,10 @@ using CUmodule = struct CudaModuleHandle *;
 using CUfunction = struct CudaFunctionHandle *;
 using CUstream = struct CudaStreamHandle *;
 using CUevent = struct CudaEventHandle *;
+/// A TMA descriptor; only the driver knows what the words are.
+struct alignas(64) CUtensorMap {
+  uint64_t opaque[16];
+};
 
 /// The functions of the driver, resolved and initialized.
 class CudaDriver {
@@ -43,6 +47,7 @@ public:
   CudaDriver(const CudaDriver &) = delete;
   CudaDriver &operator=(const CudaDriver &) = delete;
 
+  // Optional functions are null where the driver has none.
 #define ATTNFUSE_CUDA_SYMBOL(MEMBER, SYMBOL, PARAMETERS)                       \
   CUresult(*MEMBER) PARAMETERS = nullptr;
 #include "attnfuse/Runtime/CudaSymbols.def"

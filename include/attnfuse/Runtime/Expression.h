@@ -17,8 +17,14 @@
 
 namespace attnfuse {
 
-/// The values of names: dimensions and scalar arguments.
+/// The values of names: dimensions, scalar arguments and what the launch adds.
 using Environment = std::map<std::string, int64_t, std::less<>>;
+
+/// Names that start with it are the launch's own; no tensor or dimension has
+/// one.
+constexpr char kReservedPrefix = '$';
+/// The number of multiprocessors of the device.
+constexpr std::string_view kSmCountName = "$sm_count";
 
 /// An integer, a name, or an operator on operands.
 struct Expression {

@@ -13,7 +13,10 @@
 
 namespace attnfuse {
 
-/// A function of a manifest with its kernels loaded.
+class TensorMapCache;
+
+/// A function of a manifest with its kernels loaded. Any number of threads may
+/// launch it; copies share what is loaded.
 class Kernel {
 public:
   /// Loads `image` (PTX or cubin) on the device and resolves `function`.
@@ -26,7 +29,9 @@ public:
 
   /// Launches on `stream`, in its order and without waiting for it. Allocates
   /// nothing on the device, so it can be captured into a graph. All is checked
-  /// before the first launch. Results without elements need no launch.
+  /// before the first launch, tensor maps included; those of tensors that were
+  /// launched on lately are not encoded again. Results without elements need no
+  /// launch.
   Status launch(CUstream stream, const std::vector<ArgumentValue> &arguments,
                 const std::vector<TensorView> &results) const;
 
@@ -36,6 +41,8 @@ private:
   std::shared_ptr<const CudaModule> module;
   /// In the order of `function.kernels`.
   std::vector<CUfunction> kernels;
+  /// Null if no kernel takes tensor maps.
+  std::shared_ptr<TensorMapCache> tensorMaps;
 };
 
 /// Success if code for `chip` runs on a device of this compute capability.

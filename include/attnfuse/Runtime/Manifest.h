@@ -43,15 +43,21 @@ struct ManifestCheck {
   std::string message;
 };
 
-/// One 8-byte parameter of a kernel.
+/// One parameter of a kernel: 8 bytes, or a tensor map of 128.
 struct ManifestParameter {
-  enum class Kind { Pointer, Stride, Value };
+  enum class Kind { Pointer, Stride, Value, TensorMap };
   Kind kind = Kind::Value;
   /// Index into the arguments, followed by the results.
   size_t tensor = 0;
   size_t dim = 0;
   Expression value;
+  /// What one copy by the tensor map moves: 1 to 256 rows of
+  /// kTensorMapColumns.
+  uint32_t boxRows = 0;
 };
+
+/// Columns of a tensor map's box: the 128 bytes over which it swizzles.
+constexpr uint32_t kTensorMapColumns = 64;
 
 struct ManifestKernel {
   std::string name;
@@ -72,6 +78,11 @@ struct ManifestFunction {
   const ManifestTensor &getTensor(size_t index) const {
     return index < arguments.size() ? arguments[index]
                                     : results[index - arguments.size()];
+  }
+  /// "argument 'q'" or "result 'output'", for messages.
+  std::string describeTensor(size_t index) const {
+    return (index < arguments.size() ? "argument '" : "result '") +
+           getTensor(index).name + "'";
   }
 };
 

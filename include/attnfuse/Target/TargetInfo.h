@@ -60,6 +60,10 @@ struct TargetInfo {
   int64_t maxBlocksPerSm = 0;
   /// Shared memory that the system takes from the SM for each block.
   int64_t sharedReservedPerBlock = 0;
+
+  /// Whether code for the chip may use warpgroup-wide MMA, the tensor memory
+  /// accelerator and registers that move between warps.
+  bool hasWarpgroupMma() const { return chip == "sm_90a"; }
 };
 
 /// The rows of the table, machines first, then the chips as generic machines.

@@ -11,6 +11,7 @@
 #include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
 #include "attnfuse/KernelGen/ScoreChain.h"
 #include "attnfuse/KernelGen/Sm80/AttentionForward.h"
+#include "attnfuse/KernelGen/Sm90/AttentionForward.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -111,6 +112,9 @@ static LogicalResult convert(func::FuncOp function) {
              << ", got " << tile.tileM << " x " << tile.tileN;
   if (failed(checkNames(function)))
     return failure();
+  llvm::Expected<TargetInfo> target = getTargetOf(op);
+  if (!target)
+    return op.emitError(llvm::toString(target.takeError()));
   llvm::Expected<DimensionClasses> dims = DimensionClasses::analyze(function);
   if (!dims)
     return function.emitError(llvm::toString(dims.takeError()));
@@ -151,13 +155,16 @@ static LogicalResult convert(func::FuncOp function) {
 
   ManifestBuilder manifest(op, *dims);
   KernelAbi abi(kernel, manifest.getTensors());
-  sm80::buildAttentionForward(op, kernel, sharedMemory, abi);
+  if (tile.pipeline)
+    sm90::buildAttentionForward(op, kernel, sharedMemory, abi, *target);
+  else
+    sm80::buildAttentionForward(op, kernel, sharedMemory, abi);
   KernelResources resources = getKernelResources(
       PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()), tile);
   module->setAttr("attnfuse.manifest",
-                  b.getStringAttr(manifest.build(
-                      kernel.getName(), tile.getThreads(), tile.tileM,
-                      resources.sharedMemory, abi.finalize())));
+                  b.getStringAttr(manifest.build(kernel.getName(), tile,
+                                                 resources.sharedMemory,
+                                                 abi.finalize())));
   return success();
 }
 

@@ -133,8 +133,8 @@ void ManifestBuilder::addChecks() {
   }
 }
 
-std::string ManifestBuilder::build(StringRef kernelName, int64_t threads,
-                                   int64_t tileM, int64_t sharedMemory,
+std::string ManifestBuilder::build(StringRef kernelName, const KernelTile &tile,
+                                   int64_t sharedMemory,
                                    json::Array parameters) {
   addChecks();
   func::FuncOp function = dims.getFunction();
@@ -149,10 +149,13 @@ std::string ManifestBuilder::build(StringRef kernelName, int64_t threads,
     results.push_back(describe(result, result.getType(), role.getRoleString()));
 
   json::Value blocks =
-      apply("mul", apply("ceildiv", getDim(op.getQuery(), 2), tileM),
+      apply("mul", apply("ceildiv", getDim(op.getQuery(), 2), tile.tileM),
             apply("mul", getDim(op.getQuery(), 0), getDim(op.getQuery(), 1)));
+  // Pipelined blocks stay and take one tile after the other.
+  if (tile.pipeline)
+    blocks = apply("min", std::move(blocks), "$sm_count");
   json::Object kernel{{"name", kernelName},
-                      {"block", json::Array{threads, 1, 1}},
+                      {"block", json::Array{tile.getThreads(), 1, 1}},
                       {"grid", json::Array{std::move(blocks), 1, 1}},
                       {"shared_memory", sharedMemory},
                       {"parameters", std::move(parameters)}};

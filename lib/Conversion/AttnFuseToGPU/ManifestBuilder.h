@@ -11,6 +11,7 @@
 #include "attnfuse/Analysis/DimensionClasses.h"
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
 #include "attnfuse/KernelGen/KernelAbi.h"
+#include "attnfuse/KernelGen/KernelResources.h"
 
 namespace mlir::attnfuse {
 
@@ -25,7 +26,7 @@ public:
   const kernelgen::AbiTensors &getTensors() const { return tensors; }
 
   /// The JSON object of the function with its one kernel.
-  std::string build(StringRef kernelName, int64_t threads, int64_t tileM,
+  std::string build(StringRef kernelName, const KernelTile &tile,
                     int64_t sharedMemory, llvm::json::Array parameters);
 
 private:

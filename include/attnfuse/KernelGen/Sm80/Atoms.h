@@ -26,17 +26,6 @@
 namespace mlir::attnfuse::kernelgen::sm80 {
 
 inline constexpr int64_t kMmaM = 16, kMmaN = 8, kMmaK = 16;
-inline constexpr int64_t kAccumulatorSize = 4;
-
-/// Row and column, in the 16x8 accumulator, of element `element` of lane
-/// `lane`.
-constexpr int64_t getAccumulatorRow(int64_t lane, int64_t element) {
-  return lane / 4 + 8 * (element / 2);
-}
-constexpr int64_t getAccumulatorColumn(int64_t lane, int64_t element) {
-  return 2 * (lane % 4) + element % 2;
-}
-
 /// Which row, and which of two neighbouring chunks, a lane addresses so that
 /// ldmatrix.x4 returns whole fragments.
 struct LanePosition {

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -145,9 +146,26 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 /// More rows or keys than any machine's shared memory holds.
 static constexpr int64_t kMaxTile = 1024;
 
+LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t stages, bool, RowOrder rowOrder,
+                                   int64_t partialSums, int64_t partialMaxima,
+                                   bool, ProductWait productWait) {
+  if (stages < 2 || stages > 8 || !llvm::isPowerOf2_64(stages))
+    return emitError() << "expected 2, 4 or 8 stages, got " << stages;
+  for (auto [name, count] : {std::pair("partial_sums", partialSums),
+                             std::pair("partial_maxima", partialMaxima)})
+    if (count < 1 || count > 4)
+      return emitError() << "expected 1 to 4 " << name << ", got " << count;
+  if (productWait != ProductWait::End && rowOrder != RowOrder::Rows)
+    return emitError() << "expected row_order = rows for product_wait = "
+                       << stringifyProductWait(productWait) << ", got "
+                       << stringifyRowOrder(rowOrder);
+  return success();
+}
+
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t tileM, int64_t tileN, int64_t warps,
-                                   bool) {
+                                   bool, PipelineAttr pipeline) {
   if (warps < 1 || warps > 32)
     return emitError() << "expected 1 to 32 warps, got " << warps;
   // A warp owns whole 16-row MMA tiles, and the weighted sum steps 16 keys.
@@ -163,5 +181,17 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (tileN < 1 || tileN % 16 != 0)
     return emitError() << "expected tile_n to be a multiple of 16, got "
                        << tileN;
+  if (!pipeline)
+    return success();
+  if (warps % 4 != 0 || warps > 12)
+    return emitError() << "expected 4, 8 or 12 warps with a pipeline, got "
+                       << warps;
+  if (tileM != 16 * warps)
+    return emitError() << "expected tile_m to be 16 rows for each of " << warps
+                       << " warps with a pipeline, got " << tileM;
+  if (tileN > 256)
+    return emitError()
+           << "expected tile_n to be at most 256 with a pipeline, got "
+           << tileN;
   return success();
 }

@@ -60,6 +60,10 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
   problem.numQueries = getStaticSize(op.getQuery().getType(), 2);
   problem.numKeys = getStaticSize(op.getKey().getType(), 2);
   problem.numScoreOperands = op.getScoreOperands().size();
+  problem.hasBand = !op.getBands().empty();
+  problem.rotatesKeys = bool(op.getKRotationAttr());
+  for (Value tensor : {op.getQuery(), op.getKey(), op.getValue()})
+    problem.allowsTensorMaps &= isa<BlockArgument>(tensor);
   for (BandAttr band : op.getBands().getAsRange<BandAttr>())
     if (band.getLeft() && band.getRight()) {
       int64_t width = *band.getLeft() + *band.getRight() + 1;
@@ -82,14 +86,26 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
 }
 
 KernelTile mlir::attnfuse::getKernelTile(ScheduleAttr schedule) {
-  return {schedule.getTileM(), schedule.getTileN(), schedule.getWarps(),
-          schedule.getQInRegisters()};
+  KernelTile tile{schedule.getTileM(), schedule.getTileN(), schedule.getWarps(),
+                  schedule.getQInRegisters(), std::nullopt};
+  if (PipelineAttr pipeline = schedule.getPipeline())
+    tile.pipeline = {pipeline.getStages(),        pipeline.getPingPong(),
+                     pipeline.getRowOrder(),      pipeline.getPartialSums(),
+                     pipeline.getPartialMaxima(), pipeline.getSkipRescale(),
+                     pipeline.getProductWait()};
+  return tile;
 }
 
 ScheduleAttr mlir::attnfuse::getScheduleAttr(MLIRContext *context,
                                              const KernelTile &tile) {
+  PipelineAttr pipeline;
+  if (const std::optional<KernelPipeline> &from = tile.pipeline)
+    pipeline = PipelineAttr::get(context, from->stages, from->pingPong,
+                                 from->rowOrder, from->partialSums,
+                                 from->partialMaxima, from->skipRescale,
+                                 from->productWait);
   return ScheduleAttr::get(context, tile.tileM, tile.tileN, tile.warps,
-                           tile.qInRegisters);
+                           tile.qInRegisters, pipeline);
 }
 
 namespace {

@@ -13,6 +13,7 @@
 #ifndef ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTNFUSE_H
 #define ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTNFUSE_H
 
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuseEnums.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -23,7 +24,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuseDialect.h.inc"
-#include "attnfuse/Dialect/AttnFuse/IR/AttnFuseEnums.h.inc"
+
 
 #define GET_ATTRDEF_CLASSES
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuseAttrs.h.inc"

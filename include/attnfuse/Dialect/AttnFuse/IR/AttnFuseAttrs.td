@@ -42,6 +42,15 @@ def AttnFuse_Normalizer : AttnFuse_Enum<"Normalizer", "how scores become weights
   I32EnumAttrCase<"ReluLength", 2, "relu_length">,
   I32EnumAttrCase<"ReluNone", 3, "relu_none">]>;
 
+def AttnFuse_RowOrder : AttnFuse_Enum<"RowOrder", "in what order a thread normalizes its two rows", [
+  I32EnumAttrCase<"Joint", 0, "joint">,
+  I32EnumAttrCase<"Rows", 1, "rows">]>;
+
+def AttnFuse_ProductWait : AttnFuse_Enum<"ProductWait", "where a step waits for the weighted sum of the step before", [
+  I32EnumAttrCase<"End", 0, "end">,
+  I32EnumAttrCase<"BetweenRows", 1, "between_rows">,
+  I32EnumAttrCase<"WithNextKey", 2, "with_next_key">]>;
+
 def AttnFuse_PairingAttr : EnumAttr<AttnFuse_Dialect, AttnFuse_Pairing, "pairing">;
 def AttnFuse_AlignmentAttr : EnumAttr<AttnFuse_Dialect, AttnFuse_Alignment, "alignment">;
 def AttnFuse_ReluNormAttr : EnumAttr<AttnFuse_Dialect, AttnFuse_ReluNorm, "relu_norm">;
@@ -119,21 +128,60 @@ def AttnFuse_TargetAttr : AttnFuse_Attr<"Target", "target"> {
   let genVerifyDecl = 1;
 }
 
+def AttnFuse_PipelineAttr : AttnFuse_Attr<"Pipeline", "pipeline"> {
+  let summary = "how the warps of one block share the work where they have roles";
+  let description = [{
+    One warpgroup loads tiles through the tensor memory accelerator; the others
+    each compute 64 rows with warpgroup-wide products, the product of a step
+    with V overlapping the normalization of the next.
+
+    - `stages`: K tiles, and V tiles, in flight.
+    - `ping_pong`: warpgroups take turns on the tensor cores.
+    - `row_order`: `rows` normalizes one of a thread's two rows after the other,
+      so that the second row's maxima hide behind the first row's exponentials;
+      `joint` takes both maxima first.
+    - `partial_sums`, `partial_maxima`: accumulators per row, 1 to 4: fewer
+      dependent instructions for a few more registers.
+    - `skip_rescale`: the output is rescaled only when a row's reference has
+      grown by more than 2^8, which the final division makes good.
+    - `product_wait`: where a step waits for the product with V: at its `end`,
+      `between_rows`, or `with_next_key`, between the rows together with the
+      wait for the next key tile. The latter two need `row_order = rows`.
+
+    Example: `#attnfuse.pipeline<stages = 2, ping_pong = true, row_order = rows, partial_sums = 1, partial_maxima = 1, skip_rescale = true, product_wait = with_next_key>`
+  }];
+  let parameters = (ins "int64_t":$stages, "bool":$pingPong,
+                        EnumParameter<AttnFuse_RowOrder>:$rowOrder,
+                        "int64_t":$partialSums, "int64_t":$partialMaxima,
+                        "bool":$skipRescale,
+                        EnumParameter<AttnFuse_ProductWait>:$productWait);
+  let assemblyFormat = [{
+    `<` `stages` `=` $stages `,` `ping_pong` `=` $pingPong `,`
+    `row_order` `=` $rowOrder `,` `partial_sums` `=` $partialSums `,`
+    `partial_maxima` `=` $partialMaxima `,` `skip_rescale` `=` $skipRescale `,`
+    `product_wait` `=` $productWait `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
 def AttnFuse_ScheduleAttr : AttnFuse_Attr<"Schedule", "schedule"> {
   let summary = "how one attention kernel is tiled and pipelined";
   let description = [{
-    `tile_m` query rows and `tile_n` keys per step of one thread block of
-    `warps` warps, each of which owns `tile_m / warps` whole rows.
-    `q_in_registers` keeps the query fragments in registers over the key loop
-    instead of reading them from shared memory in every step.
+    `tile_m` query rows and `tile_n` keys per step of one thread block, whose
+    rows are computed by `warps` warps, each of which owns `tile_m / warps`
+    whole rows. `q_in_registers` keeps the query fragments in registers over the
+    key loop instead of reading them from shared memory in every step. With a
+    `pipeline` the block has four more warps, which load, and `tile_m` is 16
+    rows for each of the `warps`, which compute in groups of four.
 
     Example: `#attnfuse.schedule<tile_m = 128, tile_n = 64, warps = 4, q_in_registers = false>`
   }];
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$warps,
-                        "bool":$qInRegisters);
+                        "bool":$qInRegisters,
+                        OptionalParameter<"::mlir::attnfuse::PipelineAttr">:$pipeline);
   let assemblyFormat = [{
     `<` `tile_m` `=` $tileM `,` `tile_n` `=` $tileN `,` `warps` `=` $warps `,`
-    `q_in_registers` `=` $qInRegisters `>`
+    `q_in_registers` `=` $qInRegisters (`,` `pipeline` `=` $pipeline^)? `>`
   }];
   let genVerifyDecl = 1;
 }

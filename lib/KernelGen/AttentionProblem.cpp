@@ -1,0 +1,78 @@
+//===- AttentionProblem.cpp - What a kernel is to compute -----------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/KernelGen/AttentionProblem.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+using namespace mlir::attnfuse::kernelgen;
+
+AttentionProblem::AttentionProblem(KernelBuilder &b, AttentionOp op,
+                                   KernelAbi &abi)
+    : op(op), abi(abi), scale(float(op.getScale().convertToDouble())) {
+  numHeads = b.toI32(abi.getDim(b, op.getQuery(), 1));
+  numKeyHeads = b.toI32(abi.getDim(b, op.getKey(), 1));
+  nq = b.toI32(abi.getDim(b, op.getQuery(), 2));
+  nkv = b.toI32(abi.getDim(b, op.getKey(), 2));
+  limits = BandLimits::get(b, op.getBands(), nq, nkv);
+}
+
+Type AttentionProblem::getOutputType() const {
+  return cast<RankedTensorType>(op.getOutput().getType()).getElementType();
+}
+
+QueryTile AttentionProblem::getQueryTile(KernelBuilder &b, Value headOfBatch,
+                                         Value rowBlock, int64_t tileM) const {
+  QueryTile tile;
+  tile.firstRow = b.mul(rowBlock, tileM);
+  tile.batch = b.divU(headOfBatch, numHeads);
+  tile.head = b.remU(headOfBatch, numHeads);
+  tile.keyHead = b.divU(tile.head, b.divU(numHeads, numKeyHeads));
+  return tile;
+}
+
+Value AttentionProblem::getHeadBase(KernelBuilder &b, Value tensor, Value batch,
+                                    Value head) const {
+  int64_t bytes =
+      cast<RankedTensorType>(tensor.getType()).getElementTypeBitWidth() / 8;
+  Value element = b.add(b.mul(b.toI64(batch), abi.getStride(b, tensor, 0)),
+                        b.mul(b.toI64(head), abi.getStride(b, tensor, 1)));
+  return b.offsetPtr(abi.getPointer(b, tensor), b.mul(element, bytes));
+}
+
+std::optional<BlockList>
+AttentionProblem::getBlockList(KernelBuilder &b, const QueryTile &tile,
+                               int64_t tileN) const {
+  BlocksAttr attr = op.getBlocksAttr();
+  if (!attr)
+    return std::nullopt;
+  Value offsets = op.getRowOffsets();
+  auto type = cast<RankedTensorType>(offsets.getType());
+  int64_t last = type.getRank() - 1;
+  Value element = b.mul(b.toI64(b.divU(tile.firstRow, attr.getQueryBlock())),
+                        abi.getStride(b, offsets, last));
+  // One list serves all batch entries or heads where the dimension is 1.
+  for (int64_t dim = 0; dim < last; ++dim)
+    if (type.getDimSize(dim) != 1)
+      element = b.add(element, b.mul(b.toI64(dim == 0 ? tile.batch : tile.head),
+                                     abi.getStride(b, offsets, dim)));
+  Value address = b.offsetPtr(abi.getPointer(b, offsets), b.mul(element, 4));
+  Value nextAddress =
+      b.offsetPtr(address, b.mul(abi.getStride(b, offsets, last), 4));
+  return BlockList{abi.getPointer(b, op.getColIndices()),
+                   abi.getStride(b, op.getColIndices(), 0),
+                   b.load(b.getI32Type(), address, 4),
+                   b.load(b.getI32Type(), nextAddress, 4),
+                   attr.getKeyBlock() / tileN};
+}
+
+TileWalk AttentionProblem::getWalk(KernelBuilder &b, const QueryTile &tile,
+                                   int64_t tileM, int64_t tileN) const {
+  Part part(b, "walk");
+  return TileWalk(b, limits, getBlockList(b, tile, tileN), tile.firstRow, tileM,
+                  tileN, nq, nkv);
+}

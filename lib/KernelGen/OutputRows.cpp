@@ -1,0 +1,75 @@
+//===- OutputRows.cpp - A thread's rows of the results --------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/KernelGen/OutputRows.h"
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+using namespace mlir::attnfuse::kernelgen;
+
+void OutputRows::forEachPair(KernelBuilder &b,
+                             function_ref<void(int64_t, Value)> body) const {
+  Value output = problem.getOp().getOutput();
+  Value base = problem.getHeadBase(b, output, query.batch, query.head);
+  Value stride = problem.getAbi().getStride(b, output, 2);
+  int64_t bytes = problem.getOutputType().getIntOrFloatBitWidth() / 8;
+  int64_t columns = problem.getOp().getValueHeadDim();
+  for (int64_t r = 0; r < shape.getNumRows(); ++r) {
+    SmallVector<int64_t> indices = shape.getRowIndices(r);
+    b.ifThen(b.lt(getRow(b, r), problem.nq), [&] {
+      Value first = b.add(b.mul(b.toI64(getRow(b, r)), stride),
+                          b.toI64(column));
+      // Head sizes are multiples of 8 columns: a column tile is in or out.
+      for (size_t n = 0; n < indices.size(); n += 2) {
+        int64_t offset = AccumulatorTile::getColumnOffset(n);
+        if (offset < columns)
+          body(indices[n],
+               b.offsetPtr(base, b.mul(b.add(first, offset), bytes)));
+      }
+    });
+  }
+}
+
+void OutputRows::store(KernelBuilder &b, ArrayRef<Value> output) const {
+  Type type = problem.getOutputType();
+  int64_t bytes = 2 * type.getIntOrFloatBitWidth() / 8;
+  forEachPair(b, [&](int64_t index, Value address) {
+    Value pair =
+        type.isF32() ? b.makeVector({output[index], output[index + 1]})
+                     : b.pack(output[index], output[index + 1], type);
+    b.store(pair, address, bytes);
+  });
+}
+
+void OutputRows::storeNaN(KernelBuilder &b, ArrayRef<Value> marks) const {
+  Type type = problem.getOutputType();
+  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+  Value nan = b.fromF32(b.f32(std::numeric_limits<double>::quiet_NaN()), type);
+  forEachPair(b, [&](int64_t index, Value address) {
+    for (int64_t of : {0, 1})
+      b.ifThen(b.notI(b.eqF(marks[index + of], b.f32(0))), [&] {
+        b.store(nan, b.offsetPtr(address, of * bytes), bytes);
+      });
+  });
+}
+
+void OutputRows::storeLogSumExp(KernelBuilder &b,
+                                const OnlineNormalizer &normalizer,
+                                ArrayRef<OnlineNormalizer::Row> rows) const {
+  Value lse = problem.getOp().getLse();
+  Value base = problem.getHeadBase(b, lse, query.batch, query.head);
+  Value stride = problem.getAbi().getStride(b, lse, 2);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    Value here = getRow(b, r);
+    // All four lanes of a row have its value.
+    b.ifThen(b.andI(b.lt(here, problem.nq), b.eq(column, 0)), [&] {
+      Value address = b.offsetPtr(base, b.shl(b.mul(b.toI64(here), stride), 2));
+      b.store(normalizer.getLogSumExp(b, rows[r]), address, 4);
+    });
+  }
+}

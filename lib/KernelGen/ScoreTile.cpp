@@ -1,0 +1,66 @@
+//===- ScoreTile.cpp - Scores of a tile, changed and masked ---------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/KernelGen/ScoreTile.h"
+#include "attnfuse/KernelGen/ScoreChain.h"
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+using namespace mlir::attnfuse::kernelgen;
+
+void ScoreTile::applyChain(KernelBuilder &b, MutableArrayRef<Value> scores,
+                           Value firstKey) const {
+  if (!problem.scalesScores())
+    return;
+  Part part(b, "score_chain");
+  AttentionOp op = problem.getOp();
+  ScoreChain chain(op, problem.getAbi());
+  ScorePosition at{query.batch, query.head,  {},
+                   {},          problem.nq,  problem.nkv,
+                   problem.numHeads};
+  Value threadKey = b.add(firstKey, column);
+  Value lastRow = b.sub(problem.nq, 1), lastKey = b.sub(problem.nkv, 1);
+  for (int64_t r = 0; r < shape.getNumRows(); ++r)
+    for (auto [n, index] : llvm::enumerate(shape.getRowIndices(r))) {
+      Value &score = scores[index];
+      score = b.mulF(score, b.f32(problem.getScale()));
+      if (!op.hasScoreChain())
+        continue;
+      // The tile may stick out of the score matrix; its operands may not be
+      // read there.
+      at.query = b.min(getRow(b, r), lastRow);
+      at.key =
+          b.min(b.add(threadKey, AccumulatorTile::getColumnOffset(n)), lastKey);
+      score = chain.apply(b, score, at);
+    }
+}
+
+void ScoreTile::applyMask(KernelBuilder &b, MutableArrayRef<Value> scores,
+                          Value firstKey) const {
+  Part part(b, "mask");
+  const BandLimits &limits = problem.limits;
+  Value threadKey = b.add(firstKey, column);
+  Value hidden = b.f32(-std::numeric_limits<double>::infinity());
+  for (int64_t r = 0; r < shape.getNumRows(); ++r) {
+    // Limits of a row relative to the thread's first key, so that keys compare
+    // as constants.
+    Value first, last = b.sub(problem.nkv, 1);
+    if (limits.upper)
+      last = b.min(last, b.add(getRow(b, r), limits.upper));
+    last = b.sub(last, threadKey);
+    if (limits.lower)
+      first = b.sub(b.add(getRow(b, r), limits.lower), threadKey);
+    for (auto [n, index] : llvm::enumerate(shape.getRowIndices(r))) {
+      Value key = b.i32(AccumulatorTile::getColumnOffset(n));
+      Value visible = b.le(key, last);
+      if (limits.lower)
+        visible = b.andI(visible, b.le(first, key));
+      scores[index] = b.select(visible, scores[index], hidden);
+    }
+  }
+}

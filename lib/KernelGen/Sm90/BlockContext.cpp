@@ -1,0 +1,83 @@
+//===- BlockContext.cpp - What the roles of a block share -----------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockContext.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+using namespace mlir::attnfuse::kernelgen;
+using namespace mlir::attnfuse::kernelgen::sm90;
+
+static Value getSharedBase(KernelBuilder &b, LLVM::GlobalOp sharedMemory) {
+  return b.create<LLVM::AddressOfOp>(b.sharedPtrType(),
+                                     sharedMemory.getSymName());
+}
+
+/// A ring by the plan's offset of its tiles and the index of its barriers.
+static StageRing getRing(KernelBuilder &b, Value shared,
+                         const PipelinedMemoryPlan &plan, int64_t tiles,
+                         int64_t tileBytes, int64_t full, int64_t empty,
+                         int64_t stages) {
+  auto barrier = [&](int64_t index) {
+    return b.add(shared, plan.barriers + 8 * index);
+  };
+  return StageRing(b.add(shared, tiles), tileBytes, barrier(full),
+                   barrier(empty), stages);
+}
+
+static SharedLayout getPanels(int64_t rows, int64_t columns) {
+  return SharedLayout(rows, llvm::alignTo(columns, kPanelColumns));
+}
+
+BlockContext::BlockContext(KernelBuilder &b, AttentionOp op,
+                           LLVM::GlobalOp sharedMemory, KernelAbi &abi,
+                           const TargetInfo &target)
+    : tile(getKernelTile(op.getScheduleAttr())), pipeline(*tile.pipeline),
+      dims(op.getHeadDim(), op.getValueHeadDim()), plan(dims, tile),
+      registers(RoleRegisters::get(getComputingWarpgroups(),
+                                   bool(op.getKRotationAttr()))),
+      queryRotation(RotationOperands::getQuery(op)),
+      keyRotation(RotationOperands::getKey(op)),
+      queryLayout(getPanels(tile.tileM, dims.qk)),
+      keyLayout(getPanels(tile.tileN, dims.qk)), problem(b, op, abi),
+      order(b, problem, tile.tileM, target.l2Bytes),
+      sharedMemory(sharedMemory),
+      shared(b.create<LLVM::PtrToIntOp>(b.getI32Type(),
+                                        getSharedBase(b, sharedMemory))),
+      thread(b.threadId()), warpgroup(b.divU(thread, kWarpgroupThreads)),
+      queries(getRing(b, shared, plan, plan.q, plan.queryBytes,
+                      plan.kQueryFull, plan.kQueryEmpty, 1)),
+      keys(getRing(b, shared, plan, plan.k, plan.keyBytes, plan.getKeyFull(),
+                   plan.getKeyEmpty(), plan.stages)),
+      values(getRing(b, shared, plan, plan.v, plan.valueBytes,
+                     plan.getValueFull(), plan.getValueEmpty(), plan.stages)),
+      readyKeys(keyRotation
+                    ? getRing(b, shared, plan, plan.k, plan.keyBytes,
+                              plan.getKeyRotated(), plan.getKeyEmpty(),
+                              plan.stages)
+                    : keys) {}
+
+Value BlockContext::getSharedPtr(KernelBuilder &b, int64_t byteOffset) const {
+  return b.offsetPtr(getSharedBase(b, sharedMemory), byteOffset);
+}
+
+void BlockContext::initBarriers(KernelBuilder &b) const {
+  Part part(b, "barriers");
+  b.ifThen(b.eq(thread, 0), [&] {
+    // Warps release tiles, and a full tile is announced by its one loader.
+    queries.init(b, 1,
+                 outputReplacesQuery() ? getComputingWarpgroups() : tile.warps);
+    if (keyRotation)
+      readyKeys.init(b, kWarpgroupThreads, tile.warps);
+    keys.init(b, 1, tile.warps);
+    values.init(b, 1, tile.warps);
+    fenceBarrierInit(b);
+  });
+  b.barrier();
+}

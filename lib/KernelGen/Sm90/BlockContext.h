@@ -1,0 +1,62 @@
+//===- BlockContext.h - What the roles of a block share ---------*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_LIB_KERNELGEN_SM90_BLOCKCONTEXT_H
+#define ATTNFUSE_LIB_KERNELGEN_SM90_BLOCKCONTEXT_H
+
+#include "attnfuse/KernelGen/AttentionProblem.h"
+#include "attnfuse/KernelGen/KernelResources.h"
+#include "attnfuse/KernelGen/Rotation.h"
+#include "attnfuse/KernelGen/SharedLayout.h"
+#include "attnfuse/KernelGen/Sm90/StageRing.h"
+#include "attnfuse/KernelGen/Sm90/TileOrder.h"
+#include "attnfuse/Target/TargetInfo.h"
+
+namespace mlir::attnfuse::kernelgen::sm90 {
+
+/// The kernel's shape, and the values that all threads have before the roles
+/// part. K is `full` when it has landed and `ready` when it is also rotated.
+struct BlockContext {
+  BlockContext(KernelBuilder &b, AttentionOp op, LLVM::GlobalOp sharedMemory,
+               KernelAbi &abi, const TargetInfo &target);
+
+  void initBarriers(KernelBuilder &b) const;
+
+  int64_t getComputingWarpgroups() const {
+    return tile.warps / kWarpgroupWarps;
+  }
+  /// Whether the output goes through shared memory and the accelerator.
+  bool stagesOutput() const { return !problem.getOutputType().isF32(); }
+  /// Whether Q is released by the stores of the output that lies in its place,
+  /// and not by the warps that have read it.
+  bool outputReplacesQuery() const {
+    return stagesOutput() && plan.outputReplacesQuery;
+  }
+  Value getSharedPtr(KernelBuilder &b, int64_t byteOffset) const;
+
+  KernelTile tile;
+  KernelPipeline pipeline;
+  PaddedHeadDims dims;
+  PipelinedMemoryPlan plan;
+  RoleRegisters registers;
+  RotationOperands queryRotation, keyRotation;
+  SharedLayout queryLayout, keyLayout;
+
+  AttentionProblem problem;
+  TileOrder order;
+  LLVM::GlobalOp sharedMemory;
+  Value shared; ///< i32 address of the block's memory
+  Value thread, warpgroup;
+  StageRing queries, keys, values;
+  /// Like `keys`, with the barriers of rotated tiles; the same without a
+  /// rotation.
+  StageRing readyKeys;
+};
+
+} // namespace mlir::attnfuse::kernelgen::sm90
+
+#endif // ATTNFUSE_LIB_KERNELGEN_SM90_BLOCKCONTEXT_H

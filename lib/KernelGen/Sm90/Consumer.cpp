@@ -1,0 +1,500 @@
+//===- Consumer.cpp - A computing warpgroup -------------------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Consumer.h"
+#include "llvm/ADT/SmallVectorExtras.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+using namespace mlir::attnfuse::kernelgen;
+using namespace mlir::attnfuse::kernelgen::sm90;
+
+/// Threads of one warpgroup, and of two that take turns.
+static constexpr int64_t kGroupThreads = kWarpgroupThreads;
+static constexpr int64_t kTurnThreads = 2 * kWarpgroupThreads;
+/// Bytes of a warpgroup's rows of one panel.
+static constexpr int64_t kGroupPanelBytes = kWarpgroupRows * kPanelPitch;
+/// A descriptor counts 16 bytes.
+static constexpr int64_t kDescriptorUnit = 16;
+
+Values Consumer::LoopState::flatten() const {
+  Values values = position;
+  values.push_back(number);
+  for (const OnlineNormalizer::Row &row : rows)
+    values.append({row.reference, row.sum});
+  values.append(weights);
+  values.append(output);
+  return values;
+}
+
+Consumer::LoopState Consumer::LoopState::unflatten(ValueRange values,
+                                                   const LoopState &like) {
+  LoopState state;
+  auto take = [&](size_t count) {
+    ValueRange taken = values.take_front(count);
+    values = values.drop_front(count);
+    return taken;
+  };
+  state.position = take(like.position.size());
+  state.number = take(1).front();
+  for (size_t row = 0; row < like.rows.size(); ++row) {
+    ValueRange pair = take(2);
+    state.rows.push_back({pair[0], pair[1]});
+  }
+  state.weights = take(like.weights.size());
+  state.output = take(like.output.size());
+  return state;
+}
+
+/// By step of 16 columns, distance of an operand whose columns run along k.
+static SmallVector<int64_t> getColumnSteps(int64_t columns, int64_t rows) {
+  SmallVector<int64_t> offsets;
+  for (int64_t column = 0; column < columns; column += kMmaK)
+    offsets.push_back((column / kPanelColumns * rows * kPanelPitch +
+                       column % kPanelColumns * 2) /
+                      kDescriptorUnit);
+  return offsets;
+}
+/// By step of 16 rows, distance of an operand whose rows run along k.
+static SmallVector<int64_t> getRowSteps(int64_t rows) {
+  SmallVector<int64_t> offsets;
+  for (int64_t row = 0; row < rows; row += kMmaK)
+    offsets.push_back(row * kPanelPitch / kDescriptorUnit);
+  return offsets;
+}
+
+Consumer::Consumer(KernelBuilder &b, const BlockContext &context)
+    : b(b), context(context), problem(context.problem),
+      scoreShape{1, context.tile.tileN / AccumulatorTile::kColumns},
+      outputShape{1, context.dims.v / AccumulatorTile::kColumns},
+      normalizer(problem.getOp().getNormalizer(),
+                 problem.scalesScores() ? 1.0 : problem.getScale()) {
+  const KernelTile &tile = context.tile;
+  scoreProduct.elementType = outputProduct.elementType =
+      problem.getElementType();
+  scoreProduct.n = tile.tileN;
+  scoreProduct.transposedB = false;
+  scoreProduct.bOffsets = getColumnSteps(context.dims.qk, tile.tileN);
+  if (!tile.qInRegisters)
+    scoreProduct.aOffsets = getColumnSteps(context.dims.qk, tile.tileM);
+  outputProduct.n = context.dims.v;
+  outputProduct.transposedB = true;
+  outputProduct.bOffsets = getRowSteps(tile.tileN);
+}
+
+//===----------------------------------------------------------------------===//
+// The rounds of a block
+//===----------------------------------------------------------------------===//
+
+void Consumer::build() {
+  increaseRegisters(b, context.registers.compute);
+  {
+    Part part(b, "indices");
+    group = b.sub(context.warpgroup, 1);
+    groupThread = b.remU(context.thread, kGroupThreads);
+    lane = b.remU(context.thread, kWarpSize);
+    Value warp = b.divU(groupThread, kWarpSize);
+    isWarpLeader = b.select(b.eq(lane, 0), b.i32(1), b.i32(0));
+    isGroupLeader = b.select(b.eq(groupThread, 0), b.i32(1), b.i32(0));
+    Value warpRow = b.shl(warp, 4);
+    tileRow = b.add(b.add(b.mul(group, kWarpgroupRows), warpRow),
+                    b.divU(lane, 4));
+    tileColumn = b.shl(b.andI(lane, 3), 1);
+    // ldmatrix and stmatrix take the rows of four 8x8 matrices from the lanes:
+    // rows 0-7 and 8-15, then the same of the next chunk.
+    Value row = b.add(warpRow, b.andI(lane, 15));
+    Value chunk = b.xorI(b.divU(lane, 16), b.andI(lane, 7));
+    matrixOffset = b.add(b.mul(row, kPanelPitch), b.shl(chunk, 4));
+
+    int64_t groups = context.getComputingWarpgroups();
+    turn = b.add(group, 1);
+    nextTurn = b.select(b.eq(turn, groups), b.i32(1), b.add(turn, 1));
+    groupBarrier = b.add(group, groups + 1);
+    keyDescriptor = getDescriptor(b, context.keys.getTile(b, b.i32(0)), 16);
+    valueDescriptor =
+        getDescriptor(b, context.values.getTile(b, b.i32(0)),
+                      context.tile.tileN * kPanelPitch);
+  }
+  if (context.stagesOutput())
+    outputMap = problem.getAbi().getTensorMap(
+        b, problem.getOp().getOutput(), kWarpgroupRows, kPanelColumns);
+  if (hasTurns())
+    b.ifThen(b.eq(group, 0), [&] { arriveNamed(b, turn, kTurnThreads); });
+
+  b.whileLoop(
+      {b.i32(0), b.i32(0)},
+      [&](ValueRange state) {
+        return context.order.exists(b,
+                                    context.order.getTileNumber(b, state[0]));
+      },
+      [&](ValueRange state) -> Values {
+        return {b.add(state[0], 1), buildTile(state[0], state[1])};
+      });
+  if (context.stagesOutput())
+    waitStoresReadIf(b, isGroupLeader);
+}
+
+Value Consumer::buildTile(Value round, Value number) {
+  query = context.order.getTile(b, context.order.getTileNumber(b, round));
+  walk = problem.getWalk(b, query, context.tile.tileM, context.tile.tileN);
+  Value row = b.add(query.firstRow, tileRow);
+  scoreTile.emplace(problem, query, scoreShape, row, tileColumn);
+  outputRows.emplace(problem, query, outputShape, row, tileColumn);
+  buildQuery(round);
+
+  LoopState state;
+  state.position = walk->begin(b);
+  state.number = number;
+  state.rows.assign(scoreShape.getNumRows(), normalizer.getInitial(b));
+  state.output.assign(outputShape.getSize(), b.f32(0));
+  // Without a visible key the output is 0.
+  Values end = b.ifElse(
+      walk->isValid(b, state.position),
+      ValueRange(state.flatten()).getTypes(),
+      [&] {
+        LoopState here = buildFirstStep(state);
+        // In the order of the walk; see TileWalk.
+        const BandLimits &limits = problem.limits;
+        if (limits.upper)
+          here = buildSteps(here, TileKind::Boundary, /*untilEnd=*/false);
+        here = buildSteps(here, TileKind::Inner,
+                          /*untilEnd=*/!limits.upper && !limits.lower);
+        if (limits.lower)
+          here = buildSteps(here, TileKind::Boundary, /*untilEnd=*/true);
+        buildLastProduct(here, round);
+        here.weights.clear();
+        return here.flatten();
+      },
+      [&] {
+        releaseQuery(round);
+        return state.flatten();
+      });
+  state = LoopState::unflatten(end, state);
+  buildEpilogue(state, round);
+  return state.number;
+}
+
+void Consumer::buildQuery(Value round) {
+  Part part(b, "query");
+  context.queries.waitFull(b, round);
+  Value tile = b.add(context.queries.getTile(b, b.i32(0)),
+                     b.mul(group, kGroupPanelBytes));
+  if (context.queryRotation) {
+    Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
+                                b.mul(group, kGroupPanelBytes));
+    TileRotation(context.queryRotation, problem.getElementType(),
+                 problem.getAbi(), kGroupThreads)
+        .emit(b, context.queryLayout, pointer, kWarpgroupRows,
+              b.add(query.firstRow, b.mul(group, kWarpgroupRows)), problem.nq,
+              query.batch, groupThread);
+    fenceAsyncProxy(b);
+    syncNamed(b, groupBarrier, kGroupThreads);
+  }
+  if (!context.tile.qInRegisters) {
+    queryOperand = {getDescriptor(b, tile, kDescriptorUnit)};
+    return;
+  }
+  queryOperand.clear();
+  Value lanes = b.add(tile, matrixOffset);
+  for (int64_t column = 0; column < context.dims.qk; column += kMmaK) {
+    Value address = b.xorI(lanes, column % kPanelColumns * 2);
+    address = b.add(address, column / kPanelColumns * context.tile.tileM *
+                                 kPanelPitch);
+    llvm::append_range(queryOperand, loadMatrix(b, address));
+  }
+  queryOperand = pin(b, queryOperand);
+  if (!context.outputReplacesQuery()) {
+    syncWarp(b);
+    context.queries.releaseIf(b, isWarpLeader, round);
+  }
+}
+
+/// After the last product with Q, unless it has been released before or is
+/// released later.
+void Consumer::releaseQuery(Value round) {
+  if (!context.tile.qInRegisters && !context.outputReplacesQuery())
+    context.queries.releaseIf(b, isWarpLeader, round);
+}
+
+//===----------------------------------------------------------------------===//
+// The key loop
+//===----------------------------------------------------------------------===//
+
+Values Consumer::buildScores(Value number) {
+  Value slot = b.sub(context.keys.getTile(b, number),
+                     context.keys.getTile(b, b.i32(0)));
+  return scoreProduct.emit(b, {}, queryOperand,
+                           b.add(keyDescriptor, b.shrU(slot, 4)));
+}
+
+Values Consumer::buildWeightedSum(const LoopState &state, Value number,
+                                  bool fences) {
+  Value slot = b.sub(context.values.getTile(b, number),
+                     context.values.getTile(b, b.i32(0)));
+  outputProduct.fences = fences;
+  return outputProduct.emit(b, state.output, state.weights,
+                            b.add(valueDescriptor, b.shrU(slot, 4)));
+}
+
+Values Consumer::packWeights(ArrayRef<Value> weights) {
+  // Two neighbouring accumulators are one operand of the next product.
+  Values packed;
+  for (size_t index = 0; index < weights.size(); index += 2)
+    packed.push_back(
+        b.pack(weights[index], weights[index + 1], problem.getElementType()));
+  return packed;
+}
+
+/// The first tile of the walk may always be a boundary tile.
+Consumer::LoopState Consumer::buildFirstStep(LoopState state) {
+  Part part(b, "first_step");
+  context.readyKeys.waitFull(b, state.number);
+  Values scores = waitProducts(b, 0, buildScores(state.number));
+  context.keys.releaseIf(b, isWarpLeader, state.number);
+  Value firstKey = walk->getFirstKey(b, state.position);
+  scoreTile->applyChain(b, scores, firstKey);
+  scoreTile->applyMask(b, scores, firstKey);
+  buildNormalizer(state, scores, TileKind::Boundary, {});
+  state.weights = packWeights(scores);
+  // Zeros that are made here, and not by moves in the loop's entry.
+  state.output = pin(b, state.output);
+  state.position = walk->next(b, state.position);
+  state.number = b.add(state.number, 1);
+  if (context.pipeline.productWait == ProductWait::WithNextKey)
+    b.ifThen(walk->isValid(b, state.position),
+             [&] { context.readyKeys.waitFull(b, state.number); });
+  return state;
+}
+
+Consumer::LoopState Consumer::buildSteps(LoopState state, TileKind kind,
+                                         bool untilEnd) {
+  auto isNext = [&](ValueRange position) {
+    Value valid = walk->isValid(b, position);
+    if (untilEnd)
+      return valid;
+    Value boundary = walk->isBoundary(b, walk->getFirstKey(b, position));
+    return b.andI(valid,
+                  kind == TileKind::Boundary ? boundary : b.notI(boundary));
+  };
+  Values flat = state.flatten();
+  Values end = b.ifElse(
+      isNext(state.position), ValueRange(flat).getTypes(),
+      [&] {
+        return b.doWhileLoop(flat, [&](Values &values) {
+          LoopState here = LoopState::unflatten(values, state);
+          buildStep(here, kind);
+          values = here.flatten();
+          return isNext(here.position);
+        });
+      },
+      [&] { return flat; });
+  return LoopState::unflatten(end, state);
+}
+
+void Consumer::buildStep(LoopState &state, TileKind kind) {
+  Part part(b, "step");
+  ProductWait productWait = context.pipeline.productWait;
+  Value number = state.number, previous = b.sub(number, 1);
+  Value firstKey = walk->getFirstKey(b, state.position);
+  if (productWait != ProductWait::WithNextKey)
+    context.readyKeys.waitFull(b, number);
+  if (hasTurns())
+    syncNamed(b, turn, kTurnThreads);
+  Values scores = buildScores(number);
+  context.values.waitFull(b, previous);
+  state.output = buildWeightedSum(state, previous, /*fences=*/false);
+  if (hasTurns())
+    arriveNamed(b, nextTurn, kTurnThreads);
+  scores = waitProducts(b, 1, scores);
+  context.keys.releaseIf(b, isWarpLeader, number);
+  state.position = walk->next(b, state.position);
+  state.number = b.add(number, 1);
+
+  scoreTile->applyChain(b, scores, firstKey);
+  if (kind == TileKind::Boundary)
+    scoreTile->applyMask(b, scores, firstKey);
+  auto retireProduct = [&] {
+    state.output = waitProducts(b, 0, state.output);
+    context.values.releaseIf(b, isWarpLeader, previous);
+  };
+  // The assembler moves a wait for products up to the start of its block, and
+  // only the loop of a wait on a barrier ends a block: without one, nothing
+  // runs while the product with V does.
+  auto betweenRows = [&] {
+    if (productWait == ProductWait::WithNextKey)
+      waitNextKey(state);
+    else
+      context.values.waitFull(b, previous);
+    retireProduct();
+  };
+  bool isSplit = productWait != ProductWait::End;
+  SmallVector<OnlineNormalizer::Rescale> rescales =
+      buildNormalizer(state, scores, kind,
+                      isSplit ? function_ref<void()>(betweenRows) : nullptr);
+  if (!isSplit) {
+    retireProduct();
+    scores = pin(b, scores);
+  }
+  state.weights = packWeights(scores);
+  buildRescale(state, rescales);
+}
+
+SmallVector<OnlineNormalizer::Rescale>
+Consumer::buildNormalizer(LoopState &state, Values &scores, TileKind kind,
+                          function_ref<void()> betweenRows) {
+  Part part(b, "normalize");
+  const KernelPipeline &pipeline = context.pipeline;
+  OnlineNormalizer::Style style;
+  style.partialSums = pipeline.partialSums;
+  style.partialMaxima = pipeline.partialMaxima;
+  style.skipsRescale = pipeline.skipRescale && kind == TileKind::Inner;
+  // A score chain can hide a key by -inf.
+  style.mayBeEmpty =
+      kind == TileKind::Boundary || problem.getOp().hasScoreChain();
+
+  SmallVector<Values> rows;
+  for (int64_t r = 0; r < scoreShape.getNumRows(); ++r)
+    rows.push_back(llvm::map_to_vector(
+        scoreShape.getRowIndices(r), [&](int64_t index) { return scores[index]; }));
+  SmallVector<OnlineNormalizer::Rescale> rescales(rows.size());
+  auto advance = [&](int64_t r) {
+    rescales[r] = normalizer.advance(b, state.rows[r], rows[r], style);
+  };
+  auto weigh = [&](int64_t r) {
+    normalizer.weigh(b, state.rows[r], rows[r], style);
+  };
+  if (pipeline.rowOrder == RowOrder::Joint) {
+    for (size_t r = 0; r < rows.size(); ++r)
+      advance(r);
+    for (size_t r = 0; r < rows.size(); ++r)
+      weigh(r);
+  }
+  for (size_t r = 0; r < rows.size(); ++r) {
+    if (pipeline.rowOrder == RowOrder::Rows) {
+      advance(r);
+      weigh(r);
+      if (betweenRows && r == 0) {
+        rows[r] = pin(b, rows[r]);
+        betweenRows();
+      }
+    }
+    normalizer.accumulate(b, state.rows[r], rows[r], style);
+    for (auto [index, weight] :
+         llvm::zip_equal(scoreShape.getRowIndices(r), rows[r]))
+      scores[index] = weight;
+  }
+  return rescales;
+}
+
+void Consumer::buildRescale(LoopState &state,
+                            ArrayRef<OnlineNormalizer::Rescale> rescales) {
+  Part part(b, "rescale");
+  auto rescaled = [&] {
+    Values output = state.output;
+    for (auto [r, rescale] : llvm::enumerate(rescales))
+      for (int64_t index : outputShape.getRowIndices(r))
+        output[index] = b.mulF(output[index], rescale.factor);
+    return output;
+  };
+  Value needed;
+  for (const OnlineNormalizer::Rescale &rescale : rescales)
+    if (rescale.isNeeded)
+      needed = needed ? b.orI(needed, rescale.isNeeded) : rescale.isNeeded;
+  if (!needed) {
+    state.output = rescaled();
+    return;
+  }
+  // Else LLVM would sink the packing below the branch, out of the shadow of
+  // the exponentials.
+  state.weights = pin(b, state.weights);
+  state.output = b.ifElse(needed, ValueRange(state.output).getTypes(), rescaled,
+                          [&] { return state.output; });
+}
+
+/// The next key tile or, after the last, that of V which has landed already.
+void Consumer::waitNextKey(const LoopState &state) {
+  Value previous = b.sub(state.number, 2);
+  Value more = walk->isValid(b, state.position);
+  Value barrier =
+      b.select(more, context.readyKeys.getFull(b, state.number),
+               context.values.getFull(b, previous));
+  Value parity = b.select(more, context.readyKeys.getParity(b, state.number),
+                          context.values.getParity(b, previous));
+  waitBarrier(b, barrier, parity);
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// Adds the last step's weights times V, and completes the rows.
+void Consumer::buildLastProduct(LoopState &state, Value round) {
+  Part part(b, "last_product");
+  releaseQuery(round);
+  Value previous = b.sub(state.number, 1);
+  context.values.waitFull(b, previous);
+  Values output = buildWeightedSum(state, previous, /*fences=*/true);
+  for (OnlineNormalizer::Row &row : state.rows)
+    normalizer.finish(b, row);
+  state.output = waitProducts(b, 0, output);
+  context.values.releaseIf(b, isWarpLeader, previous);
+}
+
+void Consumer::buildEpilogue(LoopState state, Value round) {
+  Part part(b, "epilogue");
+  AttentionOp op = problem.getOp();
+  for (auto [r, row] : llvm::enumerate(state.rows)) {
+    Value factor = normalizer.getOutputFactor(b, row, problem.nkv);
+    for (int64_t index : outputShape.getRowIndices(r))
+      state.output[index] = b.mulF(state.output[index], factor);
+  }
+  if (context.stagesOutput())
+    storeThroughShared(state.output, {}, round);
+  else
+    outputRows->store(b, state.output);
+  if (op.getLse() && !op.getLse().use_empty())
+    outputRows->storeLogSumExp(b, normalizer, state.rows);
+}
+
+/// Address of this warpgroup's rows of a panel of the staged output.
+Value Consumer::getStagedPanel(int64_t panel) {
+  return b.add(b.add(context.shared, context.plan.output),
+               b.add(b.mul(group, kGroupPanelBytes),
+                     panel * context.tile.tileM * kPanelPitch));
+}
+
+void Consumer::storeThroughShared(ArrayRef<Value> output, Value needsExact,
+                                  Value round) {
+  // The accelerator may still read the rows of the tile before.
+  waitStoresReadIf(b, isGroupLeader);
+  syncNamed(b, groupBarrier, kGroupThreads);
+  Type type = problem.getOutputType();
+  for (int64_t column = 0; column < context.dims.v; column += kMmaK) {
+    int64_t panel = column / kPanelColumns;
+    Values packed;
+    for (int64_t pair = 0; pair < 4; ++pair) {
+      int64_t index = column / kMmaK * 8 + 2 * pair;
+      packed.push_back(b.pack(output[index], output[index + 1], type));
+    }
+    Value address = b.xorI(b.add(getStagedPanel(panel), matrixOffset),
+                           column % kPanelColumns * 2);
+    storeMatrix(b, address, packed);
+  }
+  fenceAsyncProxy(b);
+  syncNamed(b, groupBarrier, kGroupThreads);
+  b.ifThen(b.eq(isGroupLeader, 1), [&] {
+    Value row = b.add(query.firstRow, b.mul(group, kWarpgroupRows));
+    for (int64_t column = 0; column < context.dims.v; column += kPanelColumns)
+      storeBox(b, outputMap, {b.i32(column), row, query.head, query.batch},
+               getStagedPanel(column / kPanelColumns));
+    commitStores(b);
+    if (context.outputReplacesQuery()) {
+      waitStoresRead(b);
+      context.queries.releaseIf(b, isGroupLeader, round);
+    }
+  });
+}

@@ -1,0 +1,93 @@
+//===- Consumer.h - A computing warpgroup -----------------------*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_LIB_KERNELGEN_SM90_CONSUMER_H
+#define ATTNFUSE_LIB_KERNELGEN_SM90_CONSUMER_H
+
+#include "BlockContext.h"
+#include "attnfuse/KernelGen/Normalizer.h"
+#include "attnfuse/KernelGen/OutputRows.h"
+#include "attnfuse/KernelGen/ScoreTile.h"
+
+namespace mlir::attnfuse::kernelgen::sm90 {
+
+/// Computes 64 query rows at a time.
+class Consumer {
+public:
+  Consumer(KernelBuilder &b, const BlockContext &context);
+  void build();
+
+private:
+  /// What a step of the key loop hands to the next. The weights are those of
+  /// the last step, packed, whose product with V is still to be added.
+  struct LoopState {
+    Values position;
+    Value number; ///< of the next key tile
+    SmallVector<OnlineNormalizer::Row> rows;
+    Values weights, output;
+
+    Values flatten() const;
+    static LoopState unflatten(ValueRange values, const LoopState &like);
+  };
+  /// What is known about the tiles of a run of steps.
+  enum class TileKind { Boundary, Inner };
+
+  Value buildTile(Value round, Value number);
+  void buildQuery(Value round);
+  LoopState buildFirstStep(LoopState state);
+  LoopState buildSteps(LoopState state, TileKind kind, bool untilEnd);
+  void buildStep(LoopState &state, TileKind kind);
+  void buildLastProduct(LoopState &state, Value round);
+  void buildEpilogue(LoopState state, Value round);
+
+  Values buildScores(Value number);
+  Values buildWeightedSum(const LoopState &state, Value number, bool fences);
+  /// Scores to weights, in place; by row, what is to be done to the output.
+  /// `betweenRows`, if any, is emitted after the first row's exponentials.
+  SmallVector<OnlineNormalizer::Rescale>
+  buildNormalizer(LoopState &state, Values &scores, TileKind kind,
+                  function_ref<void()> betweenRows);
+  void buildRescale(LoopState &state,
+                    ArrayRef<OnlineNormalizer::Rescale> rescales);
+  void waitNextKey(const LoopState &state);
+  Values packWeights(ArrayRef<Value> weights);
+  void storeThroughShared(ArrayRef<Value> output, Value needsExact,
+                          Value round);
+  Value getStagedPanel(int64_t panel);
+  void releaseQuery(Value round);
+
+  bool hasTurns() const {
+    return context.pipeline.pingPong && context.getComputingWarpgroups() > 1;
+  }
+
+  KernelBuilder &b;
+  const BlockContext &context;
+  const AttentionProblem &problem;
+  AccumulatorTile scoreShape, outputShape;
+  OnlineNormalizer normalizer;
+  WarpgroupProduct scoreProduct, outputProduct;
+
+  // By thread.
+  Value group; ///< this warpgroup among the computing ones
+  Value groupThread, lane, isWarpLeader, isGroupLeader;
+  Value tileRow, tileColumn; ///< of the thread's first accumulator
+  Value matrixOffset; ///< byte offset of the lane's row for ldmatrix, stmatrix
+  Value turn, nextTurn, groupBarrier; ///< named barriers
+  Value keyDescriptor, valueDescriptor; ///< of slot 0
+  Value outputMap;
+
+  // By query tile.
+  QueryTile query;
+  std::optional<TileWalk> walk;
+  std::optional<ScoreTile> scoreTile;
+  std::optional<OutputRows> outputRows;
+  Values queryOperand; ///< a descriptor, or fragments
+};
+
+} // namespace mlir::attnfuse::kernelgen::sm90
+
+#endif // ATTNFUSE_LIB_KERNELGEN_SM90_CONSUMER_H

@@ -1,0 +1,123 @@
+//===- Producer.cpp - The loading warpgroup -------------------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Producer.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+using namespace mlir::attnfuse::kernelgen;
+using namespace mlir::attnfuse::kernelgen::sm90;
+
+Producer::Producer(KernelBuilder &b, const BlockContext &context)
+    : b(b), context(context), problem(context.problem) {
+  AttentionOp op = problem.getOp();
+  KernelAbi &abi = problem.getAbi();
+  queryMap =
+      abi.getTensorMap(b, op.getQuery(), context.tile.tileM, kPanelColumns);
+  keyMap = abi.getTensorMap(b, op.getKey(), context.tile.tileN, kPanelColumns);
+  valueMap =
+      abi.getTensorMap(b, op.getValue(), context.tile.tileN, kPanelColumns);
+}
+
+void Producer::build() {
+  Part part(b, "producer");
+  decreaseRegisters(b, context.registers.load);
+  if (context.keyRotation)
+    buildRounds();
+  else
+    b.ifThen(b.eq(context.thread, 0), [&] { buildRounds(); });
+}
+
+void Producer::asLoader(function_ref<void()> body) {
+  if (context.keyRotation)
+    b.ifThen(b.eq(context.thread, 0), body);
+  else
+    body();
+}
+
+void Producer::buildRounds() {
+  b.whileLoop(
+      {b.i32(0), b.i32(0)},
+      [&](ValueRange state) {
+        return context.order.exists(b,
+                                    context.order.getTileNumber(b, state[0]));
+      },
+      [&](ValueRange state) -> Values {
+        Value tileNumber = context.order.getTileNumber(b, state[0]);
+        Value number = buildTile(state[0], tileNumber, state[1]);
+        return {b.add(state[0], 1), number};
+      });
+}
+
+Value Producer::buildTile(Value round, Value tileNumber, Value number) {
+  QueryTile query = context.order.getTile(b, tileNumber);
+  TileWalk walk = problem.getWalk(b, query, context.tile.tileM,
+                                  context.tile.tileN);
+  auto loadKey = [&](ValueRange position, Value number) {
+    b.ifThen(walk.isValid(b, position), [&] {
+      load(context.keys, number, keyMap, context.tile.tileN,
+           {walk.getFirstKey(b, position), query.keyHead, query.batch});
+    });
+  };
+
+  Values position = walk.begin(b);
+  asLoader([&] {
+    loadKey(position, number);
+    load(context.queries, round, queryMap, context.tile.tileM,
+         {query.firstRow, query.head, query.batch});
+  });
+
+  Values init = position;
+  init.push_back(number);
+  auto getPosition = [](ValueRange state) { return state.drop_back(); };
+  Values end = b.whileLoop(
+      init,
+      [&](ValueRange state) { return walk.isValid(b, getPosition(state)); },
+      [&](ValueRange state) -> Values {
+        Value number = state.back();
+        Value firstKey = walk.getFirstKey(b, getPosition(state));
+        Values next = walk.next(b, getPosition(state));
+        asLoader([&] {
+          loadKey(next, b.add(number, 1));
+          load(context.values, number, valueMap, context.tile.tileN,
+               {firstKey, query.keyHead, query.batch});
+        });
+        // After the loads, so that they run meanwhile.
+        if (context.keyRotation)
+          rotateKey(query, firstKey, number);
+        next.push_back(b.add(number, 1));
+        return next;
+      });
+  return end.back();
+}
+
+void Producer::rotateKey(const QueryTile &query, Value firstKey,
+                         Value number) {
+  context.keys.waitFull(b, number);
+  Value slot = b.sub(context.keys.getTile(b, number), context.shared);
+  Value tile = b.offsetPtr(context.getSharedPtr(b, 0), slot);
+  TileRotation(context.keyRotation, problem.getElementType(), problem.getAbi(),
+               kWarpgroupThreads)
+      .emit(b, context.keyLayout, tile, context.tile.tileN, firstKey,
+            problem.nkv, query.batch, context.thread);
+  fenceAsyncProxy(b);
+  arrive(b, context.readyKeys.getFull(b, number));
+}
+
+void Producer::load(const StageRing &ring, Value number, Value map,
+                    int64_t rows, ValueRange rowHeadBatch) {
+  ring.waitEmpty(b, number);
+  Value full = ring.getFull(b, number);
+  arriveExpecting(b, full, ring.getTileBytes());
+  Value tile = ring.getTile(b, number);
+  int64_t panelBytes = rows * kPanelPitch;
+  for (int64_t panel = 0; panel < ring.getTileBytes() / panelBytes; ++panel) {
+    Values at{b.i32(panel * kPanelColumns)};
+    llvm::append_range(at, rowHeadBatch);
+    loadBox(b, b.add(tile, panel * panelBytes), map, at, full);
+  }
+}

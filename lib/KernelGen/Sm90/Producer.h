@@ -1,0 +1,41 @@
+//===- Producer.h - The loading warpgroup -----------------------*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_LIB_KERNELGEN_SM90_PRODUCER_H
+#define ATTNFUSE_LIB_KERNELGEN_SM90_PRODUCER_H
+
+#include "BlockContext.h"
+
+namespace mlir::attnfuse::kernelgen::sm90 {
+
+/// Loads the tiles of Q, K and V in the order in which consumers want them: V
+/// is one step behind K. One thread issues; all rotate K.
+class Producer {
+public:
+  Producer(KernelBuilder &b, const BlockContext &context);
+  void build();
+
+private:
+  void buildRounds();
+  /// Loads the tiles of one query tile, the n-th key tile of the block being
+  /// the first; returns the number of the next.
+  Value buildTile(Value round, Value tileNumber, Value number);
+  void rotateKey(const QueryTile &query, Value firstKey, Value number);
+  void load(const StageRing &ring, Value number, Value map, int64_t rows,
+            ValueRange rowHeadBatch);
+  /// Emits `body` for the issuing thread.
+  void asLoader(function_ref<void()> body);
+
+  KernelBuilder &b;
+  const BlockContext &context;
+  const AttentionProblem &problem;
+  Value queryMap, keyMap, valueMap;
+};
+
+} // namespace mlir::attnfuse::kernelgen::sm90
+
+#endif // ATTNFUSE_LIB_KERNELGEN_SM90_PRODUCER_H
