@@ -1,4 +1,4 @@
-//===- AttnFuseToGPU.cpp - One kernel for every attention
+//===- AttnFuseToGPU.cpp - One kernel for every attention -----------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ManifestBuilder.cpp - The manifest of one function
+//===- ManifestBuilder.cpp - The manifest of one function -----------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ManifestBuilder.h - The manifest of one function
+//===- ManifestBuilder.h - The manifest of one function ---------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

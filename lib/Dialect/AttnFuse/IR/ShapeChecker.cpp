@@ -1,4 +1,4 @@
-//===- ShapeChecker.cpp - Named dimensions in verifiers
+//===- ShapeChecker.cpp - Named dimensions in verifiers -------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

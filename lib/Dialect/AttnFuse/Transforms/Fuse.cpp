@@ -1,4 +1,4 @@
-//===- Fuse.cpp - Fuse a chain of building blocks into one op
+//===- Fuse.cpp - Fuse a chain of building blocks into one op -------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
