@@ -1,4 +1,4 @@
-//===- InitAll.h - Everything that tools and embedders register
+//===- InitAll.h - Everything that tools and embedders register -*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

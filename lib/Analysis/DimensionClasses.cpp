@@ -7,16 +7,13 @@
 
 #include "attnfuse/Analysis/DimensionClasses.h"
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "attnfuse/Support/MakeError.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <numeric>
 
 using namespace mlir;
 using namespace mlir::attnfuse;
-
-static llvm::Error makeError(const Twine &message) {
-  return llvm::createStringError(message.str());
-}
 
 //===----------------------------------------------------------------------===//
 // Building the classes

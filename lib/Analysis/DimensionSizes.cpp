@@ -6,15 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/Analysis/DimensionClasses.h"
+#include "attnfuse/Support/MakeError.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
-
-static llvm::Error makeError(const Twine &message) {
-  return llvm::createStringError(message.str());
-}
 
 static int64_t getRank(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());

@@ -7,6 +7,7 @@
 
 #include "attnfuse/Compiler/Compiler.h"
 #include "Explain.h"
+#include "attnfuse/Conversion/Passes.h"
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
 #include "attnfuse/Pipelines/Pipelines.h"
@@ -29,6 +30,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
@@ -36,10 +38,6 @@ using namespace mlir;
 using namespace mlir::attnfuse;
 
 namespace {
-/// Name of the attribute of a gpu.module that holds its function's entry of
-/// the manifest.
-constexpr StringLiteral kManifestAttrName = "attnfuse.manifest";
-
 /// Keeps diagnostics as text while it lives.
 class DiagnosticLog {
 public:
@@ -104,6 +102,20 @@ llvm::Expected<std::string> assembleManifest(ModuleOp module,
   return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(manifest))).str();
 }
 
+std::string describeMissingAttention(ModuleOp module) {
+  SmallVector<std::string> names;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function.isExternal())
+      names.push_back(("'" + function.getName() + "'").str());
+  if (names.empty())
+    return "the module has no function with a body; expected one that returns "
+           "the result of attnfuse.weighted_sum or attnfuse.attention";
+  return (names.size() == 1 ? "function " : "functions ") +
+         llvm::join(names, ", ") + (names.size() == 1 ? " has" : " have") +
+         " no attention to compile; expected one that returns the result of "
+         "attnfuse.weighted_sum or attnfuse.attention";
+}
+
 std::string printModule(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -136,7 +148,7 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module, EmitLevel emit) {
   result.explanation =
       explain(module, written, *target) + log.getRemarks().str();
   if (emit == EmitLevel::Schedule) {
-    result.ptx = printModule(module);
+    result.code = printModule(module);
     return result;
   }
 
@@ -146,11 +158,9 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module, EmitLevel emit) {
       })))
     return log.takeError();
   if (module.getOps<gpu::GPUModuleOp>().empty())
-    return llvm::createStringError(
-        "the module has no attention to compile; expected a function that "
-        "ends in attnfuse.weighted_sum");
+    return llvm::createStringError(describeMissingAttention(module));
   if (emit == EmitLevel::NVVM) {
-    result.ptx = printModule(module);
+    result.code = printModule(module);
     return result;
   }
 
@@ -159,7 +169,7 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module, EmitLevel emit) {
       emit == EmitLevel::LLVM ? PTXOutput::LLVMIR : PTXOutput::PTX);
   if (!text)
     return text.takeError();
-  result.ptx = std::move(*text);
+  result.code = std::move(*text);
   if (emit == EmitLevel::LLVM)
     return result;
 
@@ -170,10 +180,10 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module, EmitLevel emit) {
   if (emit == EmitLevel::PTX)
     return result;
 
-  llvm::Expected<std::string> cubin = assemblePTX(result.ptx, target->chip);
+  llvm::Expected<std::string> cubin = assemblePTX(result.code, target->chip);
   if (!cubin)
     return cubin.takeError();
-  result.ptx = std::move(*cubin);
+  result.code = std::move(*cubin);
   return result;
 }
 } // namespace

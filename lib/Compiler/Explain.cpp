@@ -40,6 +40,16 @@ void printBand(raw_ostream &os, BandAttr band) {
      << (band.getAlign() == Alignment::BottomRight ? "Nkv - Nq" : "0") << "\n";
 }
 
+/// What is known of the blocks per SM before the assembler hands out registers:
+/// kernels ask it for no more than one (.minnctapersm).
+int64_t getMostBlocksPerSm(const KernelResources &resources,
+                           const TargetInfo &target) {
+  return std::min({target.maxSharedPerSm /
+                       (resources.sharedMemory + target.sharedReservedPerBlock),
+                   target.maxThreadsPerSm / resources.threads,
+                   target.maxBlocksPerSm});
+}
+
 void printAttention(raw_ostream &os, AttentionOp op, const TargetInfo &target) {
   printRotation(os, "q", op.getQRotationAttr());
   printRotation(os, "k", op.getKRotationAttr());
@@ -67,8 +77,11 @@ void printAttention(raw_ostream &os, AttentionOp op, const TargetInfo &target) {
      << (tile.qInRegisters ? "registers" : "shared memory") << "\n"
      << "  takes: " << resources.sharedMemory << " bytes of shared memory of "
      << target.maxSharedPerBlock << ", about " << resources.registersPerThread
-     << " registers per thread; " << getBlocksPerSm(resources, target)
-     << " blocks per SM\n";
+     << " registers per thread (an estimate; the assembler may take up to "
+     << target.maxRegistersPerThread << ")\n"
+     << "  blocks per SM: at most " << getMostBlocksPerSm(resources, target)
+     << " by shared memory and threads, " << getBlocksPerSm(resources, target)
+     << " if the estimate of registers holds\n";
 }
 } // namespace
 

@@ -1,4 +1,4 @@
-//===- BufferArena.cpp - Buffers of one call of compiled code
+//===- BufferArena.cpp - Buffers of one call of compiled code -------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- BufferArena.h - Buffers of one call of compiled code -*- C++ -*-
+//===- BufferArena.h - Buffers of one call of compiled code -----*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- CpuExecutable.cpp - Executes a function on the host
+//===- CpuExecutable.cpp - Executes a function on the host ----------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,6 +9,7 @@
 
 #include "BufferArena.h"
 #include "HostCode.h"
+#include "attnfuse/Execution/HostTypes.h"
 #include "attnfuse/Pipelines/Pipelines.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -51,22 +52,6 @@ private:
 // Types
 //===----------------------------------------------------------------------===//
 
-std::optional<ElementType> getElementType(Type type) {
-  if (type.isF16())
-    return ElementType::F16;
-  if (type.isBF16())
-    return ElementType::BF16;
-  if (type.isF32())
-    return ElementType::F32;
-  if (type.isF64())
-    return ElementType::F64;
-  if (type.isSignlessInteger(32))
-    return ElementType::I32;
-  if (type.isSignlessInteger(64) || type.isIndex())
-    return ElementType::I64;
-  return std::nullopt;
-}
-
 template <typename... Parts>
 llvm::Error makeError(const Parts &...parts) {
   std::string message;
@@ -92,8 +77,7 @@ std::string formatShape(llvm::ArrayRef<int64_t> shape) {
 llvm::Expected<ValueSpec> getSpec(Type type, StringRef function, StringRef kind,
                                   unsigned index) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  std::optional<ElementType> element =
-      getElementType(tensor ? tensor.getElementType() : type);
+  std::optional<ElementType> element = getHostElementType(type);
   if (!element || (kind == "result" && !tensor)) {
     std::string name;
     llvm::raw_string_ostream(name) << type;

@@ -1,4 +1,4 @@
-//===- HostCode.cpp - Machine code of one function, in memory
+//===- HostCode.cpp - Machine code of one function, in memory -------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

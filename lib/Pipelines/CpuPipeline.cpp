@@ -1,4 +1,4 @@
-//===- CpuPipeline.cpp - From tensors to the LLVM dialect for the host
+//===- CpuPipeline.cpp - From tensors to the LLVM dialect for the host ----===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

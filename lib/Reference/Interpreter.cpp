@@ -11,6 +11,7 @@
 #include "ScoreRegion.h"
 #include "WeightedSum.h"
 #include "attnfuse/Analysis/DimensionClasses.h"
+#include "attnfuse/Dialect/AttnFuse/IR/Normalizers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -167,12 +168,10 @@ private:
           return visitLse(op);
         })
         .Case([&](ReluAttentionOp op) {
-          Normalizer kind = op.getNorm() == ReluNorm::Sum ? Normalizer::ReluSum
-                            : op.getNorm() == ReluNorm::Length
-                                ? Normalizer::ReluLength
-                                : Normalizer::ReluNone;
-          scores[op.getProbs()] = makeNormalizer(
-              getScores(op.getScores()), kind, getWeightType(op.getProbs()));
+          scores[op.getProbs()] =
+              makeNormalizer(getScores(op.getScores()),
+                             mlir::attnfuse::getNormalizer(op.getNorm()),
+                             getWeightType(op.getProbs()));
           return llvm::Error::success();
         })
         .Case([&](WeightedSumOp op) {

@@ -1,4 +1,4 @@
-//===- AttentionUses.cpp - Rotations, lists and bands of a function -------===//
+//===- AttentionUses.cpp - Rotations, lists, bands of a function ----------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

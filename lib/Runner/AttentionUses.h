@@ -1,4 +1,4 @@
-//===- AttentionUses.h - Rotations, lists and bands of a function -*- C++ -*-=//
+//===- AttentionUses.h - Rotations, lists, bands of a function --*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -254,7 +254,7 @@ public:
     if (!manifest)
       return toError(manifest.error());
     auto kernel =
-        Kernel::load(device, *manifest, function.str(), compiled->ptx);
+        Kernel::load(device, *manifest, function.str(), compiled->code);
     if (!kernel)
       return toError(kernel.error());
     auto stream = CudaStream::create(device);

@@ -8,6 +8,8 @@
 #include "attnfuse/Runner/Inputs.h"
 #include "AttentionUses.h"
 #include "RandomInputs.h"
+#include "attnfuse/Execution/HostTypes.h"
+#include "attnfuse/Support/MakeError.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/StringExtras.h"
 #include <unistd.h>
@@ -16,27 +18,6 @@ using namespace mlir;
 using namespace mlir::attnfuse;
 using ::attnfuse::ElementType;
 using ::attnfuse::HostTensor;
-
-static llvm::Error makeError(const Twine &message) {
-  return llvm::createStringError(message.str());
-}
-
-std::optional<ElementType> mlir::attnfuse::getHostElementType(Type type) {
-  type = getElementTypeOrSelf(type);
-  if (type.isF16())
-    return ElementType::F16;
-  if (type.isBF16())
-    return ElementType::BF16;
-  if (type.isF32())
-    return ElementType::F32;
-  if (type.isF64())
-    return ElementType::F64;
-  if (type.isSignlessInteger(32))
-    return ElementType::I32;
-  if (type.isSignlessInteger(64) || type.isIndex())
-    return ElementType::I64;
-  return std::nullopt;
-}
 
 //===----------------------------------------------------------------------===//
 // Checks
@@ -155,17 +136,35 @@ llvm::Error mlir::attnfuse::validateInputs(const DimensionClasses &classes,
 // One call
 //===----------------------------------------------------------------------===//
 
-/// "B=2,N=64". Aliases come last: they fill in what is left.
-static llvm::Error applyDims(const DimensionClasses &classes, StringRef dims,
-                             DimensionSizes &sizes) {
-  SmallVector<std::pair<StringRef, int64_t>> plain, aliases;
+bool mlir::attnfuse::hasDimension(const DimensionClasses &classes,
+                                  StringRef key) {
+  return classes.lookup(key) || !classes.lookupAlias(key).empty();
+}
+
+static SmallVector<StringRef> splitDims(StringRef dims) {
   SmallVector<StringRef> entries;
   dims.split(entries, ',', -1, /*KeepEmpty=*/false);
-  for (StringRef entry : entries) {
+  return entries;
+}
+
+SmallVector<StringRef> mlir::attnfuse::getDimsKeys(StringRef dims) {
+  SmallVector<StringRef> keys;
+  for (StringRef entry : splitDims(dims))
+    keys.push_back(entry.split('=').first);
+  return keys;
+}
+
+/// "B=2,N=64". Aliases come last: they fill in what is left.
+static llvm::Error applyDims(const DimensionClasses &classes,
+                             const InputSpec &spec, DimensionSizes &sizes) {
+  SmallVector<std::pair<StringRef, int64_t>> plain, aliases;
+  for (StringRef entry : splitDims(spec.dims)) {
     auto [key, value] = entry.split('=');
     int64_t size;
     if (key.empty() || value.getAsInteger(10, size))
       return makeError("expected --dims NAME=SIZE,..., got '" + entry + "'");
+    if (!hasDimension(classes, key) && spec.foreignDims.count(key.str()))
+      continue;
     bool isAlias = !classes.lookup(key) && !classes.lookupAlias(key).empty();
     (isAlias ? aliases : plain).push_back({key, size});
   }
@@ -241,6 +240,8 @@ static llvm::Error setGivenShapes(const DimensionClasses &classes,
                                        return role.name == *name;
                                      });
     if (role == classes.getArguments().end()) {
+      if (spec.foreignArguments.count(name))
+        continue;
       SmallVector<StringRef> known;
       for (const ArgumentRole &role : classes.getArguments())
         known.push_back(role.name);
@@ -266,7 +267,7 @@ mlir::attnfuse::prepareCall(const DimensionClasses &classes,
   Call call{{}, {}, DimensionSizes(classes)};
   if (llvm::Error error = setGivenShapes(classes, spec, call.sizes))
     return std::move(error);
-  if (llvm::Error error = applyDims(classes, spec.dims, call.sizes))
+  if (llvm::Error error = applyDims(classes, spec, call.sizes))
     return std::move(error);
   for (const ArgumentRole &role : classes.getArguments())
     if (!spec.seed && !spec.given.count(role.name))

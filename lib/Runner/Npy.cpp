@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <unistd.h>
 
 using namespace attnfuse;
 
@@ -268,19 +267,4 @@ std::string attnfuse::formatNpy(const HostTensor &tensor) {
   bytes.append(reinterpret_cast<const char *>(tensor.data()),
                tensor.getNumBytes());
   return bytes;
-}
-
-Status attnfuse::writeNpy(const std::string &path, const HostTensor &tensor) {
-  std::string temporary = path + ".tmp" + std::to_string(::getpid());
-  errno = 0;
-  std::ofstream file(temporary, std::ios::binary);
-  std::string bytes = formatNpy(tensor);
-  file.write(bytes.data(), std::streamsize(bytes.size()));
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    Error error{"cannot write '" + path + "': " + getSystemMessage()};
-    std::remove(temporary.c_str());
-    return error;
-  }
-  return {};
 }

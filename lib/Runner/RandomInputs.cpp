@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomInputs.h"
+#include "attnfuse/Execution/HostTypes.h"
 #include "attnfuse/Runner/Inputs.h"
+#include "attnfuse/Support/MakeError.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <cmath>
 
@@ -14,10 +16,6 @@ using namespace mlir;
 using namespace mlir::attnfuse;
 using ::attnfuse::ElementType;
 using ::attnfuse::HostTensor;
-
-static llvm::Error makeError(const Twine &message) {
-  return llvm::createStringError(message.str());
-}
 
 //===----------------------------------------------------------------------===//
 // RandomStream

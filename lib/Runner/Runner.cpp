@@ -13,6 +13,8 @@
 #include "attnfuse/Runner/Compare.h"
 #include "attnfuse/Runner/Inputs.h"
 #include "attnfuse/Runner/Npy.h"
+#include "attnfuse/Support/MakeError.h"
+#include "attnfuse/Support/OutputFiles.h"
 #include "attnfuse/Target/TargetInfo.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -20,10 +22,7 @@
 using namespace mlir;
 using namespace mlir::attnfuse;
 using ::attnfuse::HostTensor;
-
-static llvm::Error makeError(const Twine &message) {
-  return llvm::createStringError(message.str());
-}
+using ::attnfuse::OutputFiles;
 
 //===----------------------------------------------------------------------===//
 // Options
@@ -92,19 +91,51 @@ parseFiles(ArrayRef<std::string> flags, StringRef flag) {
   return files;
 }
 
-static llvm::Expected<InputSpec> readInputs(const RunOptions &options) {
-  auto files = parseFiles(options.inputs, "input");
-  if (!files)
-    return files.takeError();
+static llvm::Expected<InputSpec>
+readInputs(const RunOptions &options,
+           const std::map<std::string, std::string> &files) {
   InputSpec spec;
   spec.seed = options.seed;
-  for (const auto &[name, file] : *files) {
+  for (const auto &[name, file] : files) {
     ::attnfuse::Result<HostTensor> tensor = ::attnfuse::readNpy(file);
     if (!tensor)
       return makeError(tensor.error().message);
     spec.given.emplace(name, std::move(*tensor));
   }
   return spec;
+}
+
+/// Finds the flags that are meant for some of the functions only.
+static void findForeignNames(ArrayRef<func::FuncOp> functions,
+                             const RunOptions &options, InputSpec &spec) {
+  for (func::FuncOp function : functions) {
+    llvm::Expected<DimensionClasses> classes =
+        DimensionClasses::analyze(function);
+    if (!classes) {
+      // FunctionRunner::compile reports it.
+      llvm::consumeError(classes.takeError());
+      continue;
+    }
+    for (StringRef dims : options.dims)
+      for (StringRef key : getDimsKeys(dims))
+        if (hasDimension(*classes, key))
+          spec.foreignDims.insert(key.str());
+    for (const ArgumentRole &role : classes->getArguments())
+      if (spec.given.count(role.name))
+        spec.foreignArguments.insert(role.name);
+  }
+}
+
+static llvm::Error declareOutputs(
+    const RunOptions &options, const std::map<std::string, std::string> &inputs,
+    const std::map<std::string, std::string> &outputs, OutputFiles &files) {
+  files.protectInput(options.source);
+  for (const auto &[name, file] : inputs)
+    files.protectInput(file);
+  for (const auto &[name, file] : outputs)
+    if (::attnfuse::Status status = files.add(file); !status.ok())
+      return makeError(status.error().message);
+  return llvm::Error::success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -126,9 +157,9 @@ class FunctionRunner {
 public:
   FunctionRunner(const RunOptions &options, Device &device, InputSpec &inputs,
                  const std::map<std::string, std::string> &outputs,
-                 raw_ostream &os)
+                 OutputFiles &outputFiles, raw_ostream &os)
       : options(options), device(device), inputs(inputs), outputs(outputs),
-        os(os) {}
+        outputFiles(outputFiles), os(os) {}
 
   /// Compiles the function of `module`.
   llvm::Error compile(ModuleOp module) {
@@ -198,6 +229,14 @@ private:
     return parts.empty() ? "" : "[" + llvm::join(parts, ", ") + "] ";
   }
 
+  static ::attnfuse::ResultTraits getTraits(RoleKind kind) {
+    ::attnfuse::ResultTraits traits;
+    // An error of a logarithm is relative to what it is the logarithm of.
+    traits.minScale = kind == RoleKind::LogSumExp ? 1 : 0;
+    traits.infinityMayBeNaN = kind == RoleKind::Output;
+    return traits;
+  }
+
   llvm::Expected<bool> check(const Call &call) {
     llvm::Expected<Interpretation> reference =
         interpretWithErrors(classes->getFunction(), call.arguments);
@@ -207,7 +246,7 @@ private:
     for (auto [index, role] : llvm::enumerate(classes->getResults())) {
       ::attnfuse::Comparison comparison =
           compare(call.results[index], reference->results[index],
-                  reference->errors[index]);
+                  reference->errors[index], getTraits(role.kind));
       passed &= comparison.passed;
       os << "  " << role.name << ": "
          << describe(comparison, call.results[index].getShape()) << "\n";
@@ -235,18 +274,22 @@ private:
       auto file = outputs.find(role.name);
       if (file == outputs.end())
         continue;
-      ::attnfuse::Status status =
-          ::attnfuse::writeNpy(file->second, call.results[index]);
+      ::attnfuse::Status status = outputFiles.write(
+          file->second, ::attnfuse::formatNpy(call.results[index]));
       if (!status.ok())
         return makeError(status.error().message);
     }
+    if (::attnfuse::Status status = outputFiles.commit(); !status.ok())
+      return makeError(status.error().message);
     return llvm::Error::success();
   }
 
   const RunOptions &options;
   Device &device;
   InputSpec &inputs;
+  /// Result to file, all of them declared in `outputFiles`.
   const std::map<std::string, std::string> &outputs;
+  OutputFiles &outputFiles;
   raw_ostream &os;
   StringRef name;
   std::optional<DimensionClasses> classes;
@@ -270,9 +313,17 @@ llvm::Expected<RunSummary> mlir::attnfuse::runModule(ModuleOp module,
   if (!outputs->empty() && (functions->size() != 1 || dims.size() != 1))
     return makeError("--output needs one call: expected one --function and at "
                      "most one --dims");
-  llvm::Expected<InputSpec> inputs = readInputs(options);
+  auto inputFiles = parseFiles(options.inputs, "input");
+  if (!inputFiles)
+    return inputFiles.takeError();
+  OutputFiles outputFiles;
+  if (llvm::Error error =
+          declareOutputs(options, *inputFiles, *outputs, outputFiles))
+    return std::move(error);
+  llvm::Expected<InputSpec> inputs = readInputs(options, *inputFiles);
   if (!inputs)
     return inputs.takeError();
+  findForeignNames(*functions, options, *inputs);
   llvm::Expected<std::unique_ptr<Device>> device = openDevice(options);
   if (!device)
     return device.takeError();
@@ -288,7 +339,8 @@ llvm::Expected<RunSummary> mlir::attnfuse::runModule(ModuleOp module,
   };
   for (func::FuncOp function : *functions) {
     OwningOpRef<ModuleOp> isolated = isolate(module, function.getName());
-    FunctionRunner runner(options, **device, *inputs, *outputs, os);
+    FunctionRunner runner(options, **device, *inputs, *outputs, outputFiles,
+                          os);
     if (llvm::Error error = runner.compile(*isolated)) {
       report(std::move(error), function.getName());
       summary.numFailed += dims.size();

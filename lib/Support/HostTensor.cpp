@@ -1,4 +1,4 @@
-//===- HostTensor.cpp - Dense tensors in host memory
+//===- HostTensor.cpp - Dense tensors in host memory ----------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

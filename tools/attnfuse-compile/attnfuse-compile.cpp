@@ -5,22 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Driver.h"
 #include "attnfuse/Compiler/Compiler.h"
-#include "mlir/IR/Diagnostics.h"
+#include "attnfuse/Support/OutputFiles.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
-#include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/WithColor.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
+using ::attnfuse::OutputFiles;
 namespace cl = llvm::cl;
 
 namespace {
@@ -52,90 +48,64 @@ cl::opt<bool> explainDecisions(
     "explain", cl::desc("Say what was fused, the schedule, and what it takes"),
     cl::cat(category));
 
-int fail(const Twine &message) {
-  llvm::WithColor::error(llvm::errs(), "attnfuse-compile") << message << "\n";
-  return EXIT_FAILURE;
-}
-
-/// Path of the manifest: the output's with the extension .json.
-std::string getManifestPath() {
+/// Kernels come with a manifest, except on standard output or in a pipe. Its
+/// path is the output's with the extension .json.
+std::optional<std::string> getManifestPath() {
+  if (outputFile == "-" || OutputFiles::isSpecial(outputFile) ||
+      (emitLevel != EmitLevel::PTX && emitLevel != EmitLevel::Cubin))
+    return std::nullopt;
   SmallString<128> path(outputFile);
   llvm::sys::path::replace_extension(path, "json");
   return path.str().str();
 }
 
-/// Writes through a temporary file that replaces `path` at the end.
-llvm::Error writeFile(StringRef path, StringRef contents) {
-  return llvm::writeToOutput(path, [&](raw_ostream &os) {
-    os << contents;
-    return llvm::Error::success();
-  });
-}
-
-llvm::Error writeOutputs(const CompiledModule &compiled) {
-  bool withManifest = outputFile != "-" && !compiled.manifest.empty();
-  std::string manifestPath = getManifestPath();
-  if (withManifest)
-    if (llvm::Error error = writeFile(manifestPath, compiled.manifest))
-      return error;
-  llvm::Error error = writeFile(outputFile, compiled.ptx);
-  // A manifest without its kernels is no output.
-  if (error && withManifest)
-    llvm::sys::fs::remove(manifestPath);
-  return error;
-}
-
-OwningOpRef<ModuleOp> parseInput(MLIRContext &context,
-                                 std::unique_ptr<llvm::MemoryBuffer> input) {
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
-  SourceMgrDiagnosticHandler handler(sources, &context);
-  return parseSourceFile<ModuleOp>(sources, &context);
-}
-
-/// What code generation cannot do ends the process; it shall not look like a
-/// crash.
-void exitOnFatalError(void *, const char *reason, bool) {
-  fail(Twine("code generation failed: ") + reason);
-  llvm::sys::Process::Exit(EXIT_FAILURE, /*NoCleanup=*/true);
+::attnfuse::Status writeOutputs(OutputFiles &files,
+                                const CompiledModule &compiled) {
+  if (outputFile == "-") {
+    llvm::outs() << compiled.code;
+    return {};
+  }
+  if (::attnfuse::Status status = files.write(outputFile, compiled.code);
+      !status.ok())
+    return status;
+  if (std::optional<std::string> manifest = getManifestPath())
+    if (::attnfuse::Status status = files.write(*manifest, compiled.manifest);
+        !status.ok())
+      return status;
+  return files.commit();
 }
 } // namespace
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  startDriver("attnfuse-compile");
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(
       argc, argv, "Compiles attention variants to fused GPU kernels\n");
-  llvm::install_fatal_error_handler(exitOnFatalError);
 
-  if (outputFile != "-" && getManifestPath() == outputFile)
-    return fail("the manifest would overwrite the output " + outputFile +
-                "; choose another extension than .json");
-
+  OutputFiles files;
+  files.protectInput(inputFile);
   if (outputFile != "-")
-    for (const std::string &path : {outputFile.getValue(), getManifestPath()})
-      if (llvm::sys::fs::equivalent(path, inputFile))
-        return fail(path + " is the input and would be overwritten; choose "
-                           "another output");
-
-  auto input = llvm::MemoryBuffer::getFileOrSTDIN(inputFile);
-  if (std::error_code code = input.getError())
-    return fail("cannot read " + inputFile + ": " + code.message());
+    if (auto status = files.add(outputFile); !status.ok())
+      return fail(status.error().message);
+  if (std::optional<std::string> manifest = getManifestPath())
+    if (auto status = files.add(*manifest); !status.ok())
+      return fail(status.error().message +
+                  " (the manifest has the name of the output with .json)");
 
   DialectRegistry registry;
   registerCompilerDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  OwningOpRef<ModuleOp> module = parseInput(context, std::move(*input));
+  OwningOpRef<ModuleOp> module = readModule(context, inputFile);
   if (!module)
-    return fail("cannot parse " + inputFile);
+    return EXIT_FAILURE;
 
   llvm::Expected<CompiledModule> compiled =
       compileModule(*module, {chip, emitLevel});
   if (!compiled)
     return fail(llvm::toString(compiled.takeError()));
-  if (llvm::Error error = writeOutputs(*compiled))
-    return fail("cannot write " + outputFile + ": " +
-                llvm::toString(std::move(error)));
+  if (auto status = writeOutputs(files, *compiled); !status.ok())
+    return fail(status.error().message);
   if (explainDecisions)
     (outputFile == "-" ? llvm::errs() : llvm::outs()) << compiled->explanation;
   return EXIT_SUCCESS;

@@ -1,11 +1,13 @@
-//===- attnfuse-opt.cpp - The optimizer driver
+//===- attnfuse-opt.cpp - The optimizer driver ----------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Driver.h"
 #include "attnfuse/InitAll.h"
+#include "attnfuse/Support/OutputFiles.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -13,6 +15,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
+  mlir::attnfuse::startDriver("attnfuse-opt");
   mlir::registerAllPasses();
   mlir::attnfuse::registerAllPasses();
   mlir::DialectRegistry registry;
@@ -20,6 +23,20 @@ int main(int argc, char **argv) {
   mlir::registerAllExtensions(registry);
   mlir::registerAllGPUToLLVMIRTranslations(registry);
   mlir::attnfuse::registerAllDialects(registry);
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "attnfuse optimizer driver\n", registry));
+  auto [input, output] = mlir::registerAndParseCLIOptions(
+      argc, argv, "attnfuse optimizer driver\n", registry);
+  if (output == "-")
+    return mlir::asMainReturnCode(
+        mlir::MlirOptMain(argc, argv, input, output, registry));
+
+  attnfuse::OutputFiles files;
+  files.protectInput(input);
+  if (auto status = files.add(output); !status.ok())
+    return mlir::attnfuse::fail(status.error().message);
+  if (failed(mlir::MlirOptMain(argc, argv, input, files.getTemporary(output),
+                               registry)))
+    return EXIT_FAILURE;
+  if (auto status = files.commit(); !status.ok())
+    return mlir::attnfuse::fail(status.error().message);
+  return EXIT_SUCCESS;
 }

@@ -5,17 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Driver.h"
 #include "attnfuse/Compiler/Compiler.h"
 #include "attnfuse/Runner/Runner.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Process.h"
-#include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
@@ -63,36 +58,17 @@ cl::opt<bool> check("check",
                     cl::cat(category));
 cl::opt<bool> timeRuns("time", cl::desc("Measure and print the run time"),
                        cl::cat(category));
-
-int fail(const Twine &message) {
-  llvm::errs() << "attnfuse-run: error: " << message << "\n";
-  return EXIT_FAILURE;
-}
-
-OwningOpRef<ModuleOp> parseInput(MLIRContext &context,
-                                 std::unique_ptr<llvm::MemoryBuffer> input) {
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
-  SourceMgrDiagnosticHandler handler(sources, &context);
-  return parseSourceFile<ModuleOp>(sources, &context);
-}
-
-/// What code generation cannot do ends the process; it shall not look like a
-/// crash.
-void exitOnFatalError(void *, const char *reason, bool) {
-  fail(Twine("code generation failed: ") + reason);
-  llvm::sys::Process::Exit(EXIT_FAILURE, /*NoCleanup=*/true);
-}
 } // namespace
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  startDriver("attnfuse-run");
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(
       argc, argv, "Executes attention variants and checks their results\n");
-  llvm::install_fatal_error_handler(exitOnFatalError);
 
   RunOptions options;
+  options.source = inputFile;
   options.device = device;
   options.chip = chip;
   options.layout = layout;
@@ -106,15 +82,12 @@ int main(int argc, char **argv) {
       StringRef(seed).getAsInteger(0, options.seed.emplace()))
     return fail("expected --random=SEED with a number, got '" + seed + "'");
 
-  auto input = llvm::MemoryBuffer::getFileOrSTDIN(inputFile);
-  if (std::error_code code = input.getError())
-    return fail("cannot read '" + inputFile + "': " + code.message());
   DialectRegistry registry;
   registerCompilerDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  OwningOpRef<ModuleOp> module = parseInput(context, std::move(*input));
+  OwningOpRef<ModuleOp> module = readModule(context, inputFile);
   if (!module)
-    return fail("cannot parse '" + inputFile + "'");
+    return EXIT_FAILURE;
 
   llvm::Expected<RunSummary> summary =
       runModule(*module, options, llvm::outs(), llvm::errs());

@@ -1,4 +1,4 @@
-//===- DimensionClassesTest.cpp -------------------------------------------===//
+//===- DimensionClassesTest.cpp - Which dimensions are the same -----------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- LayoutTest.cpp - Shared layouts and fragments
+//===- LayoutTest.cpp - Shared layouts and fragments ----------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- InterpreterTest.cpp ------------------------------------------------===//
+//===- InterpreterTest.cpp - The fp64 reference ---------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- CompareTest.cpp ----------------------------------------------------===//
+//===- CompareTest.cpp - Is a result right? -------------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -88,9 +88,114 @@ TEST(CompareTest, OverflowOfTheResultTypeMayHappenNearItsEnd) {
   EXPECT_FALSE(compareF32({65504}, {70000}, 32, f16).passed);
 }
 
+TEST(CompareTest, AnInfiniteReferenceMayBeNaNWhereTheSpecSaysSo) {
+  ResultTraits output;
+  output.infinityMayBeNaN = true;
+  auto passes = [&](double result, double reference) {
+    return compare(make(ElementType::F16, {0.5, result}),
+                   make(ElementType::F64, {0.5, reference}),
+                   make(ElementType::F64, {0.125, 0.125}), output)
+        .passed;
+  };
+  EXPECT_TRUE(passes(NAN, INFINITY));
+  EXPECT_TRUE(passes(NAN, -INFINITY));
+  EXPECT_TRUE(passes(INFINITY, INFINITY));
+  EXPECT_FALSE(passes(-INFINITY, INFINITY));
+  EXPECT_FALSE(passes(3, INFINITY));
+  EXPECT_FALSE(passes(INFINITY, NAN));
+  // What is finite but too large for the type is not infinite.
+  EXPECT_FALSE(passes(NAN, 70000));
+}
+
+/// Rows of 4; the first `numLoose` of 40 have no useful bound and are off by
+/// `error`, the others by a part of their tight bound.
+Comparison compareLoose(int numLoose, double error) {
+  std::vector<double> reference(160), result(160), expected(160);
+  for (int i = 0; i < 160; ++i) {
+    bool isLoose = i / 4 < numLoose;
+    reference[i] = i % 2 ? 1 : -1;
+    expected[i] = isLoose ? (i % 3 ? 0.5 : INFINITY) : 0.01;
+    result[i] = reference[i] + (isLoose ? error : 0.005);
+  }
+  HostTensor shaped[] = {{ElementType::F32, {40, 4}},
+                         {ElementType::F64, {40, 4}},
+                         {ElementType::F64, {40, 4}}};
+  for (int i = 0; i < 160; ++i) {
+    shaped[0].setFloat(i, result[i]);
+    shaped[1].setFloat(i, reference[i]);
+    shaped[2].setFloat(i, expected[i]);
+  }
+  return compare(shaped[0], shaped[1], shaped[2]);
+}
+
+TEST(CompareTest, ABoundBeyondTheScaleDoesNotMakeAPass) {
+  Comparison comparison = compareLoose(5, 0.55);
+  EXPECT_FALSE(comparison.passed);
+  EXPECT_TRUE(comparison.isVacuous);
+  EXPECT_LE(comparison.worstRatio, 1);
+  EXPECT_NE(describe(comparison, {40, 4})
+                .find("FAIL, bound is vacuous: 20 of 160 elements differ by "
+                      "more than half of their scale"),
+            std::string::npos)
+      << describe(comparison, {40, 4});
+}
+
+TEST(CompareTest, FewUndecidedElementsAreCounted) {
+  Comparison comparison = compareLoose(4, 0.55);
+  EXPECT_TRUE(comparison.passed);
+  EXPECT_EQ(comparison.numLoose, 16);
+  EXPECT_EQ(comparison.numUndecided, 16);
+  EXPECT_NE(describe(comparison, {40, 4})
+                .find("PASS; 16 of 160 elements have a bound beyond half of "
+                      "their scale"),
+            std::string::npos)
+      << describe(comparison, {40, 4});
+}
+
+TEST(CompareTest, AgreementNeedsNoUsefulBound) {
+  Comparison comparison = compareLoose(40, 0.1);
+  EXPECT_TRUE(comparison.passed);
+  EXPECT_EQ(comparison.numLoose, 160);
+  EXPECT_EQ(comparison.numUndecided, 0);
+}
+
+TEST(CompareTest, LooseElementsDoNotHideOthersInTheMeanSquare) {
+  // Every element of the second half is 2 units off, inside of 4.
+  std::vector<double> reference(2000), result(2000);
+  HostTensor expected(ElementType::F64, {2000});
+  for (int i = 0; i < 2000; ++i) {
+    reference[i] = std::sin(double(i));
+    result[i] = reference[i] + (i < 1000 ? 0.1 : 0.02);
+    expected.setFloat(i, i < 1000 ? 3 : 0.01);
+  }
+  EXPECT_FALSE(compare(make(ElementType::F32, result),
+                       make(ElementType::F64, reference), expected)
+                   .passed);
+}
+
+TEST(CompareTest, ALogarithmHasAScaleOfOne) {
+  ResultTraits logarithm;
+  logarithm.minScale = 1;
+  HostTensor result = make(ElementType::F32, {0.01});
+  HostTensor reference = make(ElementType::F64, {0});
+  HostTensor expected = make(ElementType::F64, {0.01});
+  EXPECT_TRUE(compare(result, reference, expected).isVacuous);
+  EXPECT_TRUE(compare(result, reference, expected, logarithm).passed);
+}
+
 TEST(CompareTest, WhatCannotBeComparedMustBeFinite) {
-  EXPECT_TRUE(compareF32({5}, {0}, INFINITY).passed);
-  EXPECT_FALSE(compareF32({NAN}, {0}, INFINITY).passed);
+  std::vector<double> reference(20, 1.0), result(20, 1.0);
+  HostTensor expected(ElementType::F64, {20});
+  expected.setFloat(3, INFINITY);
+  result[3] = 5;
+  auto passes = [&] {
+    return compare(make(ElementType::F32, result),
+                   make(ElementType::F64, reference), expected)
+        .passed;
+  };
+  EXPECT_TRUE(passes());
+  result[3] = NAN;
+  EXPECT_FALSE(passes());
 }
 
 TEST(CompareTest, EmptyResultsPass) {

@@ -1,4 +1,4 @@
-//===- DeviceImageTest.cpp ------------------------------------------------===//
+//===- DeviceImageTest.cpp - A tensor among guard bytes -------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- InputsTest.cpp -----------------------------------------------------===//
+//===- InputsTest.cpp - Arguments, given or made up -----------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

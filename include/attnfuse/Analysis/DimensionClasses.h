@@ -1,4 +1,4 @@
-//===- DimensionClasses.h - Which dimensions are the same ------*- C++ -*-===//
+//===- DimensionClasses.h - Which dimensions are the same -------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -44,8 +44,8 @@ struct CompileOptions {
 };
 
 struct CompiledModule {
-  /// PTX text, or what `CompileOptions::emit` says.
-  std::string ptx;
+  /// What `CompileOptions::emit` asks for: text, or for Cubin bytes.
+  std::string code;
   /// The kernels' ABI (docs/manifest.md), for PTX and Cubin.
   std::string manifest;
   /// For readers: per function what was fused, the schedule and what it takes

@@ -1,4 +1,4 @@
-//===- CpuExecutable.h - Executes a function on the host
+//===- CpuExecutable.h - Executes a function on the host --------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ScoreChain.h - The score region, per element
+//===- ScoreChain.h - The score region, per element -------------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

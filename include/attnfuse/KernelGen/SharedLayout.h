@@ -1,4 +1,4 @@
-//===- SharedLayout.h - Swizzled tiles in shared memory
+//===- SharedLayout.h - Swizzled tiles in shared memory ---------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

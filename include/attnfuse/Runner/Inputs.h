@@ -11,6 +11,7 @@
 #include "attnfuse/Analysis/DimensionClasses.h"
 #include "attnfuse/Support/HostTensor.h"
 #include <map>
+#include <set>
 
 namespace mlir::attnfuse {
 
@@ -22,6 +23,9 @@ struct InputSpec {
   std::optional<uint64_t> seed;
   /// "B=2,N=4096": keys of DimensionSizes.
   std::string dims;
+  /// Keys of `dims`, and names of `given`, that another function of the same
+  /// run has: a function that has them not leaves them alone.
+  std::set<std::string> foreignDims, foreignArguments;
 };
 
 /// All that one call needs.
@@ -31,6 +35,13 @@ struct Call {
   std::vector<::attnfuse::HostTensor> results;
   DimensionSizes sizes;
 };
+
+/// True if `key` of --dims sets something in the function: a dimension's name,
+/// ARGUMENT.DIM or an alias.
+bool hasDimension(const DimensionClasses &classes, StringRef key);
+
+/// The keys of "B=2,N=4096".
+SmallVector<StringRef> getDimsKeys(StringRef dims);
 
 /// Sizes from --dims and the given tensors, then the arguments: the given ones
 /// checked (validateInputs), the others random. Where nothing else sets them
@@ -46,10 +57,6 @@ llvm::Expected<Call> prepareCall(const DimensionClasses &classes,
 llvm::Error validateInputs(const DimensionClasses &classes,
                            const DimensionSizes &sizes,
                            ArrayRef<::attnfuse::HostTensor> arguments);
-
-/// The element type of a tensor or scalar in host memory; none if there is no
-/// such type.
-std::optional<::attnfuse::ElementType> getHostElementType(Type type);
 
 } // namespace mlir::attnfuse
 

@@ -29,10 +29,6 @@ Result<HostTensor> parseNpy(std::string_view bytes, const std::string &name);
 /// The contents of a file of version 1 (2 if the header is too long for it).
 std::string formatNpy(const HostTensor &tensor);
 
-/// Writes the file under another name first, so that there is never a part of
-/// it under its own.
-Status writeNpy(const std::string &path, const HostTensor &tensor);
-
 } // namespace attnfuse
 
 #endif // ATTNFUSE_RUNNER_NPY_H

@@ -18,6 +18,8 @@ namespace mlir::attnfuse {
 
 /// The flags of the tool, not parsed further.
 struct RunOptions {
+  /// The file that the module is from, which no output may overwrite.
+  std::string source;
   /// "cpu", "cuda" or "cuda:N".
   std::string device = "cpu";
   /// The machine to compile for; the device's own if empty.

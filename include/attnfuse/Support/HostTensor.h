@@ -1,4 +1,4 @@
-//===- HostTensor.h - Dense tensors in host memory
+//===- HostTensor.h - Dense tensors in host memory --------------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

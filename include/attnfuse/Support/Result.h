@@ -1,4 +1,4 @@
-//===- Result.h - A value or an error message
+//===- Result.h - A value or an error message -------------------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

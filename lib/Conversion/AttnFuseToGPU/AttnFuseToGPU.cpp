@@ -1,4 +1,4 @@
-//===- AttnFuseToGPU.cpp - One kernel for every attention
+//===- AttnFuseToGPU.cpp - One kernel for every attention -----------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -53,8 +53,7 @@ static FailureOr<AttentionOp> getWholeBody(func::FuncOp function) {
     if (here)
       attention = here;
   }
-  if (!attention)
-    return function.emitError("expected an attnfuse.attention in the body");
+  assert(attention && "a function with ops of the dialect, but none of them");
 
   for (Value operand : attention->getOperands()) {
     Attribute constant;
@@ -90,6 +89,16 @@ static LogicalResult checkNames(func::FuncOp function) {
   return function.emitError("expected a name of letters, digits and '_' for a "
                             "kernel, got '")
          << name << "'";
+}
+
+/// Other functions of the module are none of the pass's business.
+static bool computesAttention(func::FuncOp function) {
+  return function
+      .walk([](Operation *op) {
+        return isa<AttnFuseDialect>(op->getDialect()) ? WalkResult::interrupt()
+                                                      : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 static LogicalResult convert(func::FuncOp function) {
@@ -161,10 +170,10 @@ static LogicalResult convert(func::FuncOp function) {
     sm80::buildAttentionForward(op, kernel, sharedMemory, abi);
   KernelResources resources = getKernelResources(
       PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()), tile);
-  module->setAttr("attnfuse.manifest",
-                  b.getStringAttr(manifest.build(kernel.getName(), tile,
-                                                 resources.sharedMemory,
-                                                 abi.finalize())));
+  module->setAttr(
+      kManifestAttrName,
+      b.getStringAttr(manifest.build(kernel.getName(), tile,
+                                     resources.sharedMemory, abi.finalize())));
   return success();
 }
 
@@ -177,7 +186,7 @@ struct ConvertAttnFuseToGPUPass
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
     for (func::FuncOp function : functions)
-      if (!function.isExternal() && failed(convert(function)))
+      if (computesAttention(function) && failed(convert(function)))
         return signalPassFailure();
   }
 };

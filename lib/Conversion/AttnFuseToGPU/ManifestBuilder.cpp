@@ -1,4 +1,4 @@
-//===- ManifestBuilder.cpp - The manifest of one function
+//===- ManifestBuilder.cpp - The manifest of one function -----------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,6 +9,7 @@
 #include "attnfuse/KernelGen/Rotation.h"
 #include "attnfuse/KernelGen/TileWalk.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
@@ -17,6 +18,39 @@ namespace json = llvm::json;
 
 static json::Value apply(StringRef operation, json::Value a, json::Value b) {
   return json::Array{operation, std::move(a), std::move(b)};
+}
+
+/// The value of an expression of small numbers alone.
+static std::optional<int64_t> evaluate(const json::Value &expression) {
+  if (std::optional<int64_t> number = expression.getAsInteger())
+    return number;
+  const json::Array *parts = expression.getAsArray();
+  if (!parts)
+    return std::nullopt;
+  std::optional<int64_t> a = evaluate((*parts)[1]), b = evaluate((*parts)[2]);
+  auto isSmall = [](std::optional<int64_t> number) {
+    return number && std::abs(*number) < (int64_t(1) << 40);
+  };
+  if (!isSmall(a) || !isSmall(b))
+    return std::nullopt;
+  return llvm::StringSwitch<std::optional<int64_t>>(
+             parts->front().getAsString().value_or(""))
+      .Case("add", *a + *b)
+      .Case("max", std::max(*a, *b))
+      .Case("mod", *b ? std::optional(*a % *b) : std::nullopt)
+      .Case("ceildiv",
+            *b > 0 ? std::optional((*a + *b - 1) / *b) : std::nullopt)
+      .Case("eq", *a == *b)
+      .Case("le", *a <= *b)
+      .Default(std::nullopt);
+}
+
+void ManifestBuilder::addCheck(json::Value holds, const Twine &message) {
+  // What the types settle needs no check in every call.
+  if (evaluate(holds) == 1)
+    return;
+  checks.push_back(
+      json::Object{{"holds", std::move(holds)}, {"message", message.str()}});
 }
 
 ManifestBuilder::ManifestBuilder(AttentionOp op, const DimensionClasses &dims)
@@ -96,14 +130,10 @@ void ManifestBuilder::addRotationChecks(StringRef of, RotationAttr rotation,
       tensors.count(cos)
           ? tensors.find(cos)->second.shape[0]
           : json::Value(cast<RankedTensorType>(cos.getType()).getShape()[0]);
-  checks.push_back(json::Object{
-      {"holds", apply("le", apply("add", start, length), rows)},
-      {"message",
-       ("the rotary tables of " + of + " have fewer rows than offset + length")
-           .str()}});
-  checks.push_back(json::Object{
-      {"holds", apply("le", 0, start)},
-      {"message", ("the offset of " + of + " is negative").str()}});
+  addCheck(apply("le", apply("add", start, length), rows),
+           "the rotary tables of " + of +
+               " have fewer rows than offset + length");
+  addCheck(apply("le", 0, start), "the offset of " + of + " is negative");
 }
 
 void ManifestBuilder::addChecks() {
@@ -111,25 +141,22 @@ void ManifestBuilder::addChecks() {
               numKeyHeads = getDim(op.getKey(), 1);
   json::Value nq = getDim(op.getQuery(), 2), nkv = getDim(op.getKey(), 2);
   if (numHeads != numKeyHeads)
-    checks.push_back(json::Object{
-        {"holds",
-         apply("eq", apply("mod", numHeads, apply("max", numKeyHeads, 1)), 0)},
-        {"message", "the number of query heads is not a multiple of the number "
-                    "of key heads"}});
+    addCheck(
+        apply("eq", apply("mod", numHeads, apply("max", numKeyHeads, 1)), 0),
+        "the number of query heads is not a multiple of the number of key "
+        "heads");
   for (const json::Value &length : {nq, nkv})
-    checks.push_back(json::Object{{"holds", apply("le", length, kMaxLength)},
-                                  {"message", "a length is 2^30 or more"}});
+    addCheck(apply("le", length, kMaxLength), "a length is 2^30 or more");
   addRotationChecks("q", op.getQRotationAttr(), op.getQCos(), op.getQOffset(),
                     op.getQPositions(), nq);
   addRotationChecks("k", op.getKRotationAttr(), op.getKCos(), op.getKOffset(),
                     op.getKPositions(), nkv);
   if (BlocksAttr blocks = op.getBlocksAttr()) {
     auto type = cast<RankedTensorType>(op.getRowOffsets().getType());
-    checks.push_back(json::Object{
-        {"holds",
-         apply("eq", getDim(op.getRowOffsets(), type.getRank() - 1),
-               apply("add", apply("ceildiv", nq, blocks.getQueryBlock()), 1))},
-        {"message", "the row offsets are not one more than the query blocks"}});
+    addCheck(
+        apply("eq", getDim(op.getRowOffsets(), type.getRank() - 1),
+              apply("add", apply("ceildiv", nq, blocks.getQueryBlock()), 1)),
+        "the row offsets are not one more than the query blocks");
   }
 }
 

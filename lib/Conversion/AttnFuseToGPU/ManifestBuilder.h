@@ -1,4 +1,4 @@
-//===- ManifestBuilder.h - The manifest of one function
+//===- ManifestBuilder.h - The manifest of one function ---------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,6 +32,8 @@ public:
 private:
   llvm::json::Value getDim(Value tensor, unsigned dim);
   llvm::json::Object describe(Value tensor, Type type, StringRef role);
+  /// Every call must have `holds` 1. Drops what is 1 in all calls.
+  void addCheck(llvm::json::Value holds, const Twine &message);
   void addChecks();
   void addRotationChecks(StringRef of, RotationAttr rotation, Value cos,
                          Value offset, Value positions,

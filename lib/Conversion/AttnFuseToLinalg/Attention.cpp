@@ -1,4 +1,4 @@
-//===- Attention.cpp - Lowering of the fused op
+//===- Attention.cpp - Lowering of the fused op ---------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Builders.h"
+#include "attnfuse/Dialect/AttnFuse/IR/Normalizers.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -18,20 +19,6 @@ static RankedTensorType getScoresType(AttentionOp op) {
   ArrayRef<int64_t> key = op.getKey().getType().getShape();
   return RankedTensorType::get({query[0], query[1], query[2], key[2]},
                                Float32Type::get(op.getContext()));
-}
-
-static std::optional<ReluNorm> getReluNorm(Normalizer normalizer) {
-  switch (normalizer) {
-  case Normalizer::Softmax:
-    return std::nullopt;
-  case Normalizer::ReluSum:
-    return ReluNorm::Sum;
-  case Normalizer::ReluLength:
-    return ReluNorm::Length;
-  case Normalizer::ReluNone:
-    return ReluNorm::None;
-  }
-  llvm_unreachable("a case for every normalizer");
 }
 
 namespace {

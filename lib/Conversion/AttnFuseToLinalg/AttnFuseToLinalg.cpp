@@ -1,4 +1,4 @@
-//===- AttnFuseToLinalg.cpp - Conversion pass
+//===- AttnFuseToLinalg.cpp - Conversion pass -----------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Builders.h - Linalg of the parts of an attention -*- C++ -*-
+//===- Builders.h - Linalg of the parts of an attention ---------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Masks.cpp - Lowering of the masks
+//===- Masks.cpp - Lowering of the masks ----------------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Normalize.cpp - Lowering of the normalisers
+//===- Normalize.cpp - Lowering of the normalisers ------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Product.cpp - Lowering of the two products
+//===- Product.cpp - Lowering of the two products -------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

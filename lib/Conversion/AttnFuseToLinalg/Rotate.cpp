@@ -1,4 +1,4 @@
-//===- Rotate.cpp - Lowering of the rotation
+//===- Rotate.cpp - Lowering of the rotation ------------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

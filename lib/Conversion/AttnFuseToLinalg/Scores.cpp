@@ -1,4 +1,4 @@
-//===- Scores.cpp - Lowering of score modifiers
+//===- Scores.cpp - Lowering of score modifiers ---------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

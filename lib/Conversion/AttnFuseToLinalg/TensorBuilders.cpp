@@ -1,4 +1,4 @@
-//===- TensorBuilders.cpp - Tensors and scalars of the lowering
+//===- TensorBuilders.cpp - Tensors and scalars of the lowering -----------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

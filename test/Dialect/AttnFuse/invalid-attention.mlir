@@ -36,7 +36,7 @@ func.func @attention_c1_lse(%q: !q) {
 
 !q = tensor<1x4x8x16xf16>
 func.func @attention_c1_dynamic(%q: !q, %v: tensor<1x4x8x?xf16>) {
-  // expected-error @below {{expected a static size for dimension Dv, got '?'; cast the tensor first}}
+  // expected-error @below {{expected a static size for dimension Dv, got '?'; write the size in the type of the function's argument}}
   %o = attnfuse.attention q(%q) k(%q) v(%v) softmax {scale = 1.0} : (!q, !q, tensor<1x4x8x?xf16>) -> tensor<1x4x8x?xf16>
   return
 }

@@ -20,7 +20,7 @@ func.func @rope_c1_element_type(%x: tensor<1x2x8x16xf16>, %c: tensor<8x4xf32>, %
 // -----
 
 func.func @rope_c2_head_dim(%x: tensor<1x2x8x?xf16>, %t: tensor<8x4xf32>) {
-  // expected-error @below {{expected a static size for dimension D, got '?'; cast the tensor first}}
+  // expected-error @below {{expected a static size for dimension D, got '?'; write the size in the type of the function's argument}}
   %r = attnfuse.rope %x, %t, %t half : tensor<1x2x8x?xf16>, tensor<8x4xf32>, tensor<8x4xf32>
   return
 }
@@ -28,7 +28,7 @@ func.func @rope_c2_head_dim(%x: tensor<1x2x8x?xf16>, %t: tensor<8x4xf32>) {
 // -----
 
 func.func @rope_c2_width(%x: tensor<1x2x8x16xf16>, %t: tensor<8x?xf32>) {
-  // expected-error @below {{expected a static size for dimension R/2, got '?'; cast the tensor first}}
+  // expected-error @below {{expected a static size for dimension R/2, got '?'; write the size in the type of the function's argument}}
   %r = attnfuse.rope %x, %t, %t half : tensor<1x2x8x16xf16>, tensor<8x?xf32>, tensor<8x?xf32>
   return
 }
@@ -142,7 +142,7 @@ func.func @scaled_dot_product_c1_scores(%q: tensor<2x4x?x16xf16>, %k: tensor<2x4
 // -----
 
 func.func @scaled_dot_product_c1_dynamic(%q: tensor<2x4x?x?xf16>, %k: tensor<2x4x?x?xf16>) {
-  // expected-error @below {{expected a static size for dimension D, got '?'; cast the tensor first}}
+  // expected-error @below {{expected a static size for dimension D, got '?'; write the size in the type of the function's argument}}
   %s = attnfuse.scaled_dot_product %q, %k : tensor<2x4x?x?xf16>, tensor<2x4x?x?xf16> -> tensor<2x4x?x?xf32>
   return
 }
@@ -301,7 +301,7 @@ func.func @weighted_sum_c1_output(%p: tensor<1x2x8x8xf32>, %v: tensor<1x2x8x16xf
 // -----
 
 func.func @weighted_sum_c1_dynamic(%p: tensor<1x2x8x8xf32>, %v: tensor<1x2x8x?xf16>) {
-  // expected-error @below {{expected a static size for dimension Dv, got '?'; cast the tensor first}}
+  // expected-error @below {{expected a static size for dimension Dv, got '?'; write the size in the type of the function's argument}}
   %o = attnfuse.weighted_sum %p, %v : tensor<1x2x8x8xf32>, tensor<1x2x8x?xf16> -> tensor<1x2x8x?xf16>
   return
 }

@@ -46,7 +46,7 @@ func.func @query_block(%q: tensor<1x8x?x64xf16>, %r: tensor<?xi32>, %c: tensor<?
 
 module attributes {attnfuse.target = #attnfuse.target<"sm_80">} {
 func.func @key_block(%q: tensor<1x8x?x64xf16>, %r: tensor<?xi32>, %c: tensor<?xi32>) -> tensor<1x8x?x64xf16> {
-  // expected-error @+1 {{expected a key block that is a multiple of 16 for the GPU, got 24; use larger blocks, or execute on the CPU}}
+  // expected-error @+1 {{expected a key block that is a multiple of 16 for the GPU, got 24; round the block size to one, or execute on the CPU}}
   %o = attnfuse.attention q(%q) k(%q) v(%q) blocks <64x24>(%r, %c) softmax {scale = 0.125 : f64}
     : (tensor<1x8x?x64xf16>, tensor<1x8x?x64xf16>, tensor<1x8x?x64xf16>, tensor<?xi32>, tensor<?xi32>) -> tensor<1x8x?x64xf16>
   return %o : tensor<1x8x?x64xf16>

@@ -20,6 +20,7 @@
 // SCHEDULE-NOT: gpu.module
 // NVVM: gpu.module @f_kernels
 // NVVM: nvvm.mma.sync
+// NVVM: func.func @no_attention
 // LLVM: target triple = "nvptx64-nvidia-cuda"
 // LLVM: define ptx_kernel void @f(
 // PTX: .target sm_90a
@@ -30,6 +31,7 @@
 // MANIFEST: "chip": "sm_80"
 // MANIFEST: "role": "query"
 // MANIFEST: "shared_memory"
+// MANIFEST-NOT: no_attention
 // MANIFEST: "version": 1
 
 module attributes {attnfuse.target = #attnfuse.target<"l4", {sm_count = 20 : i64}>} {
@@ -38,5 +40,10 @@ func.func @f(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x64xbf16>, %v: tensor<?x
   %p = attnfuse.softmax %s : tensor<?x?x?x?xf32>
   %o = attnfuse.weighted_sum %p, %v : tensor<?x?x?x?xf32>, tensor<?x?x?x64xbf16> -> tensor<?x?x?x64xbf16>
   return %o : tensor<?x?x?x64xbf16>
+}
+// Not the compiler's business: no kernel, and no error.
+func.func @no_attention(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %sum = arith.addf %x, %y : tensor<4xf32>
+  return %sum : tensor<4xf32>
 }
 }

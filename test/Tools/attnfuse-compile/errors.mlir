@@ -10,14 +10,15 @@
 // RUN: not attnfuse-compile %t/f32.mlir --chip=sm_80 -o %t/out.ptx 2>&1 | FileCheck %s --check-prefix=F32
 // RUN: not attnfuse-compile %t/schedule.mlir --chip=sm_86 -o %t/out.ptx 2>&1 | FileCheck %s --check-prefix=SCHEDULE
 // RUN: not attnfuse-compile %t/empty.mlir --chip=sm_86 -o %t/out.ptx 2>&1 | FileCheck %s --check-prefix=EMPTY
+// RUN: not attnfuse-compile %t/others.mlir --chip=sm_86 -o %t/out.ptx 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not attnfuse-compile %t/good.mlir --chip=sm_80 -o %t/out.json 2>&1 | FileCheck %s --check-prefix=JSON
 // RUN: not attnfuse-compile %t/good.mlir --chip=sm_80 -o %t/none/out.ptx 2>&1 | FileCheck %s --check-prefix=FOLDER
 // RUN: not env CUDA_HOME=%t PATH=%t %builddir/bin/attnfuse-compile %t/good.mlir --chip=sm_80 --emit=cubin -o %t/out.cubin 2>&1 | FileCheck %s --check-prefix=PTXAS
 // RUN: ls %t | not grep out
 
-// MISSING: attnfuse-compile: error: cannot read {{.*}}none.mlir: No such file or directory
+// MISSING: attnfuse-compile: error: cannot read '{{.*}}none.mlir': No such file or directory
 // MALFORMED: malformed.mlir:2:{{.*}}error:
-// MALFORMED: attnfuse-compile: error: cannot parse {{.*}}malformed.mlir
+// MALFORMED: attnfuse-compile: error: cannot parse '{{.*}}malformed.mlir'
 // CHIP: attnfuse-compile: error: unknown chip or machine 'sm_75'; known are a100, {{.*}}, sm_120
 // TARGET: attnfuse-compile: error: no machine is given; use --chip, or put 'attnfuse.target = #attnfuse.target<"sm_80">' on the module
 // UNFUSED: attnfuse-compile: error: {{.*}}unfused.mlir:{{.*}}
@@ -25,9 +26,10 @@
 // HEADSIZE: headsize.mlir:4:{{.*}}expected the head size of q and k to be a multiple of 8 from 8 to 256 for the GPU, got 12
 // F32: f32.mlir:{{.*}}expected query of f16 or bf16 for the GPU, got 'f32'; convert it, or execute on the CPU
 // SCHEDULE: schedule.mlir:{{.*}}the schedule needs 131072 bytes of shared memory per block, sm_86 has 101376; use a smaller tile_m or tile_n
-// EMPTY: attnfuse-compile: error: {{.*}}expected a function that ends in attnfuse.weighted_sum
-// JSON: attnfuse-compile: error: the manifest would overwrite the output {{.*}}out.json; choose another extension than .json
-// FOLDER: attnfuse-compile: error: cannot write {{.*}}out.ptx: {{.*}}No such file or directory
+// EMPTY: attnfuse-compile: error: the module has no function with a body; expected one that returns the result of attnfuse.weighted_sum or attnfuse.attention
+// NONE: attnfuse-compile: error: functions 'g', 'h' have no attention to compile; expected one that returns the result of attnfuse.weighted_sum or attnfuse.attention
+// JSON: attnfuse-compile: error: expected a file for each output, got '{{.*}}out.json' and '{{.*}}out.json', which are one (the manifest has the name of the output with .json)
+// FOLDER: attnfuse-compile: error: cannot write '{{.*}}none/out.ptx': {{.*}}No such file or directory
 // PTXAS: attnfuse-compile: error: no ptxas in $CUDA_HOME/bin or $PATH; install the CUDA toolkit
 
 //--- malformed.mlir
@@ -73,3 +75,12 @@ func.func @f(%q: tensor<1x8x?x256xf16>) -> tensor<1x8x?x256xf16> {
 
 //--- empty.mlir
 module {}
+
+//--- others.mlir
+func.func @g(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+func.func private @declared(tensor<4xf32>)
+func.func @h() {
+  return
+}

@@ -1,4 +1,4 @@
-//===- Atoms.h - Instructions and fragments of sm_80
+//===- Atoms.h - Instructions and fragments of sm_80 ------------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- AttentionForward.h - The forward kernel for sm_80 and later
+//===- AttentionForward.h - The forward kernel from sm_80 on ----*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

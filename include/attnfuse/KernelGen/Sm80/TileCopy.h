@@ -1,4 +1,4 @@
-//===- TileCopy.h - Rows of a tensor into a shared tile
+//===- TileCopy.h - Rows of a tensor into a shared tile ---------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- AttnFuseDialect.cpp - Registration, enums and attributes
+//===- AttnFuseDialect.cpp - Registration, enums and attributes -----------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

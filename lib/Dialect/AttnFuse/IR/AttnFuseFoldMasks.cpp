@@ -1,4 +1,4 @@
-//===- AttnFuseFoldMasks.cpp - Folds of full, causal, windows, block_sparse
+//===- AttnFuseFoldMasks.cpp - Folds of full, causal, windows, blocks -----===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- AttnFuseFoldProduct.cpp - Folds of rope and scaled_dot_product
+//===- AttnFuseFoldProduct.cpp - Folds of rope and scaled_dot_product -----===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

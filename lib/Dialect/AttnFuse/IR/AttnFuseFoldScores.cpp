@@ -1,4 +1,4 @@
-//===- AttnFuseFoldScores.cpp - Folds of alibi, additive_bias, softmax
+//===- AttnFuseFoldScores.cpp - Folds of alibi, additive_bias, softmax ----===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- AttnFuseOps.cpp - Assembly and accessors of the ops
+//===- AttnFuseOps.cpp - Assembly and accessors of the ops ----------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

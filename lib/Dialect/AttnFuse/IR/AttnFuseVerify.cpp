@@ -1,4 +1,4 @@
-//===- AttnFuseVerify.cpp - Verifiers of the building blocks
+//===- AttnFuseVerify.cpp - Verifiers of the building blocks --------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- AttnFuseVerifyAttention.cpp - Verifier of the fused op
+//===- AttnFuseVerifyAttention.cpp - Verifier of the fused op -------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Band.cpp - Arithmetic of band masks
+//===- Band.cpp - Arithmetic of band masks --------------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

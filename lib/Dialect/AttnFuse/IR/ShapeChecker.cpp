@@ -1,4 +1,4 @@
-//===- ShapeChecker.cpp - Named dimensions in verifiers
+//===- ShapeChecker.cpp - Named dimensions in verifiers -------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -43,7 +43,9 @@ LogicalResult ShapeChecker::checkStatic(StringRef dim) const {
   int64_t size = get(dim);
   if (ShapedType::isDynamic(size))
     return op->emitOpError("expected a static size for dimension ")
-           << dim << ", got '?'; cast the tensor first";
+           << dim
+           << ", got '?'; write the size in the type of the function's "
+              "argument";
   if (size < 1)
     return op->emitOpError("expected dimension ")
            << dim << " to be at least 1, got " << size;

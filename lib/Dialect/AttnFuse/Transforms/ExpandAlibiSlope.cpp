@@ -1,4 +1,4 @@
-//===- ExpandAlibiSlope.cpp - Expand alibi_slope to arithmetic
+//===- ExpandAlibiSlope.cpp - Expand alibi_slope to arithmetic ------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Fuse.cpp - Fuse a chain of building blocks into one op
+//===- Fuse.cpp - Fuse a chain of building blocks into one op -------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,6 +7,7 @@
 
 #include "ScoreRegionBuilder.h"
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "attnfuse/Dialect/AttnFuse/IR/Normalizers.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -202,15 +203,7 @@ private:
 Normalizer getNormalizer(Operation *op) {
   if (isa<SoftmaxOp>(op))
     return Normalizer::Softmax;
-  switch (cast<ReluAttentionOp>(op).getNorm()) {
-  case ReluNorm::Sum:
-    return Normalizer::ReluSum;
-  case ReluNorm::Length:
-    return Normalizer::ReluLength;
-  case ReluNorm::None:
-    return Normalizer::ReluNone;
-  }
-  llvm_unreachable("unknown norm");
+  return attnfuse::getNormalizer(cast<ReluAttentionOp>(op).getNorm());
 }
 
 /// What a rope contributes to the fused op; nothing where there is no rope.

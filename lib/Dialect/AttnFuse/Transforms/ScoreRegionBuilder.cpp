@@ -1,4 +1,4 @@
-//===- ScoreRegionBuilder.cpp - Score ops to a score region
+//===- ScoreRegionBuilder.cpp - Score ops to a score region ---------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

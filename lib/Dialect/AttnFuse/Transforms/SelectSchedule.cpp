@@ -79,7 +79,7 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
     if (size % 16 != 0)
       return op.emitOpError("expected a ")
              << name << " block that is a multiple of 16 for the GPU, got "
-             << size << "; use larger blocks, or execute on the CPU";
+             << size << "; round the block size to one, or execute on the CPU";
   problem.queryBlock = blocks.getQueryBlock();
   problem.keyBlock = blocks.getKeyBlock();
   return problem;

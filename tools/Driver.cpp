@@ -1,0 +1,53 @@
+//===- Driver.cpp - What the tools share ----------------------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Driver.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+
+static StringRef toolName;
+
+/// It shall not look like a crash.
+static void exitOnFatalError(void *, const char *reason, bool) {
+  fail(Twine("code generation failed: ") + reason);
+  llvm::sys::Process::Exit(EXIT_FAILURE, /*NoCleanup=*/true);
+}
+
+void mlir::attnfuse::startDriver(StringRef tool) {
+  toolName = tool;
+  llvm::install_fatal_error_handler(exitOnFatalError);
+}
+
+int mlir::attnfuse::fail(const Twine &message) {
+  llvm::WithColor::error(llvm::errs(), toolName) << message << "\n";
+  return EXIT_FAILURE;
+}
+
+OwningOpRef<ModuleOp> mlir::attnfuse::readModule(MLIRContext &context,
+                                                 const std::string &file) {
+  auto input = llvm::MemoryBuffer::getFileOrSTDIN(file);
+  if (std::error_code code = input.getError()) {
+    fail("cannot read '" + file + "': " + code.message());
+    return nullptr;
+  }
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(*input), llvm::SMLoc());
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module)
+    fail("cannot parse '" + file + "'");
+  return module;
+}

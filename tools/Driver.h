@@ -1,0 +1,29 @@
+//===- Driver.h - What the tools share --------------------------*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_TOOLS_DRIVER_H
+#define ATTNFUSE_TOOLS_DRIVER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace mlir::attnfuse {
+
+/// Names the tool in messages, and has what code generation cannot do end the
+/// process with such a message. Call it once, first.
+void startDriver(StringRef tool);
+
+/// Prints "TOOL: error: MESSAGE" and returns the status to exit with.
+int fail(const Twine &message);
+
+/// The module in `file` ("-" is standard input). Null after an error, which it
+/// reports.
+OwningOpRef<ModuleOp> readModule(MLIRContext &context, const std::string &file);
+
+} // namespace mlir::attnfuse
+
+#endif // ATTNFUSE_TOOLS_DRIVER_H
