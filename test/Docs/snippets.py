@@ -57,7 +57,7 @@ class Page:
         self.out = out
         self.environment = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}")
         self.variant = out / "variant.mlir"
-        self.printed = None
+        self.printed = ""
 
     def run(self, command):
         return subprocess.run(
