@@ -26,8 +26,8 @@ def ConvertAttnFuseToGPUPass : Pass<"convert-attnfuse-to-gpu", "::mlir::ModuleOp
   let summary = "generate one GPU kernel for every attnfuse.attention";
   let description = [{
     For each function whose body is one scheduled `attnfuse.attention` of its
-    arguments, adds a `gpu.module` with the kernel, in the llvm, nvvm, scf and
-    arith dialects, and its manifest as the attribute `attnfuse.manifest`
+    arguments, or dense constants, adds a `gpu.module` with the kernel, in the
+    llvm, nvvm, scf, arith and math dialects, and its manifest as the attribute `attnfuse.manifest`
     (docs/manifest.md). The function is left in place as the description of
     what the kernel computes. A function of any other shape is an error at the
     op that is in the way.

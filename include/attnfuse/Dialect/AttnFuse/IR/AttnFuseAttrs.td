@@ -120,7 +120,10 @@ def AttnFuse_TargetAttr : AttnFuse_Attr<"Target", "target"> {
     its name (`#attnfuse.target<"h200">`), or by name with the facts that
     differ from the table's row
     (`#attnfuse.target<"h200", {sm_count = 114 : i64}>`). A chip name such as
-    `sm_86` is the name of a row too.
+    `sm_86` is the name of a row too. A machine that is not in the table states
+    its chip, and what differs from the chip's row
+    (`#attnfuse.target<"mine", {chip = "sm_86", sm_count = 46 : i64}>`). Facts
+    have the names of the fields in that header, in snake case.
   }];
   let parameters = (ins StringRefParameter<"machine name">:$name,
                         OptionalParameter<"::mlir::DictionaryAttr">:$facts);

@@ -24,6 +24,11 @@ def AttnFuse_Dialect : Dialect {
     scores and probabilities `[B, Hq, Nq, Nkv]` in f32, output
     `[B, Hq, Nq, Dv]`. B, the head counts and the lengths may be dynamic; D and
     Dv are static. The numbered rules are in `docs/spec.md`.
+
+    Attributes of other ops: `attnfuse.name` on an argument or a result of a
+    function is its name for the tools and the manifest; `attnfuse.target` on
+    a module is the machine that its kernels are for; `attnfuse.manifest` on a
+    `gpu.module` is its part of the manifest, as JSON.
   }];
   let cppNamespace = "::mlir::attnfuse";
   let useDefaultAttributePrinterParser = 1;

@@ -55,8 +55,9 @@ def AttnFuse_RopeOp : AttnFuse_Op<"rope", [
     is (c, c + R/2) for `half` and (2c, 2c + 1) for `interleaved`; the other
     features pass through. The table row is the position: sequence index +
     `static_offset` + the operand `offset` where given; or, with `positions`
-    (`[N]` or `[B, N]`), `positions[.., n]` + `static_offset`. Arithmetic is in
-    f32 and the result is rounded once.
+    (`[N]` or `[B, N]`), `positions[.., n]` + `static_offset`. A position
+    outside of the tables reads their first or last row (spec S12). Arithmetic
+    is in f32 and the result is rounded once.
 
     Example:
     ```mlir
@@ -221,8 +222,8 @@ def AttnFuse_AlibiOp : AttnFuse_ScoreOp<"alibi"> {
 def AttnFuse_AdditiveBiasOp : AttnFuse_ScoreOp<"additive_bias"> {
   let summary = "adds a broadcast bias; its -inf entries mask";
   let description = [{
-    score + bias, the bias broadcast over leading and size-1 dimensions as
-    NumPy does. An entry of -inf masks its key whatever the score is; a finite
+    score + bias, the bias broadcast over leading dimensions and those of
+    static size 1 as NumPy does. An entry of -inf masks its key whatever the score is; a finite
     entry never does, however small. The bias is never copied to full size.
 
     Example:
@@ -283,7 +284,8 @@ def AttnFuse_WeightedSumOp : AttnFuse_Op<"weighted_sum"> {
   let summary = "probabilities times v";
   let description = [{
     Closes the chain. Query head h reads head h / (Hq / Hkv) of v. A weight of
-    0 adds nothing, even where v is not finite.
+    0 adds nothing, even where v is not finite. The output has v's element type
+    or is f32.
 
     Example:
     ```mlir
@@ -318,6 +320,15 @@ def AttnFuse_AttentionOp : AttnFuse_Op<"attention", [
     new score. An empty region is the identity. A score of -inf masks its key.
     The region uses no value from outside.
 
+    The parts come in this order, and all but q, k, v and the normaliser may be
+    left out: `rotate_q` and `rotate_k`, with the pairing, the constant part of
+    the position, and in brackets the tables and `offset %n` or
+    `positions %p`; `blocks`, with the block sizes, row offsets and column
+    indices; `bands`; the normaliser (`softmax`, `relu_sum`, `relu_length` or
+    `relu_none`); `score`, with its operands and the region; the `schedule`.
+    The types are those of all operands, in the order of the list below. A
+    second result is the log-sum-exp.
+
     Example:
     ```mlir
     %o = attnfuse.attention q(%q) k(%k) v(%v)
@@ -330,6 +341,14 @@ def AttnFuse_AttentionOp : AttnFuse_Op<"attention", [
         } {scale = 0.125 : f64}
         : (tensor<2x16x?x64xf16>, tensor<2x16x?x64xf16>, tensor<2x16x?x64xf16>,
            tensor<?x?xf32>) -> tensor<2x16x?x64xf16>
+    %p, %lse = attnfuse.attention q(%q) k(%k) v(%v)
+        rotate_q <half, offset = 0>(%cos, %sin) rotate_k <half, offset = 0>(%cos, %sin)
+        blocks <64x64>(%rows, %cols) softmax
+        schedule <tile_m = 64, tile_n = 64, warps = 4, q_in_registers = true>
+        {scale = 0.125 : f64}
+        : (tensor<2x16x?x64xf16>, tensor<2x16x?x64xf16>, tensor<2x16x?x64xf16>,
+           tensor<512x32xf32>, tensor<512x32xf32>, tensor<512x32xf32>, tensor<512x32xf32>,
+           tensor<?xi32>, tensor<?xi32>) -> (tensor<2x16x?x64xf16>, tensor<2x16x?xf32>)
     ```
   }];
   let arguments = (ins

@@ -31,7 +31,7 @@ def AttnFuseExpandAlibiSlopePass : Pass<"attnfuse-expand-alibi-slope"> {
   let summary = "expand attnfuse.alibi_slope to arithmetic";
   let description = [{
     Rewrites every `attnfuse.alibi_slope` to arith and math ops on the head
-    index and the number of heads.
+    index and the number of heads. Both conversions do so by themselves.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
@@ -39,10 +39,11 @@ def AttnFuseExpandAlibiSlopePass : Pass<"attnfuse-expand-alibi-slope"> {
 def AttnFuseSelectSchedulePass : Pass<"attnfuse-select-schedule"> {
   let summary = "choose tiles and warps for every attnfuse.attention";
   let description = [{
-    Reads the machine from the `attnfuse.target` attribute of the enclosing
-    module and writes a `schedule` attribute on each `attnfuse.attention` that
+    Reads the machine from the `attnfuse.target` attribute of the module, or of
+    an op around it, and writes a `schedule` attribute on each `attnfuse.attention` that
     has none. A schedule that is given is checked against the machine's limits
-    instead; one that does not fit is an error that names the limit.
+    instead; one that does not fit is an error that names the limit, as is an
+    attention of types or sizes that no GPU kernel takes.
   }];
 }
 
