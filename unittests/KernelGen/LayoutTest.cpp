@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attnfuse/KernelGen/AccumulatorTile.h"
 #include "attnfuse/KernelGen/SharedLayout.h"
 #include "attnfuse/KernelGen/Sm80/Atoms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -66,14 +67,21 @@ INSTANTIATE_TEST_SUITE_P(Columns, SharedLayoutTest,
                          testing::Values(16, 32, 48, 64, 80, 96, 112, 128, 144,
                                          160, 192, 224, 240, 256));
 
-TEST(Fragments, AccumulatorLanesCoverTheTileOnce) {
-  std::set<std::pair<int64_t, int64_t>> seen;
+TEST(AccumulatorTile, LanesCoverTheTileOnce) {
+  AccumulatorTile shape{2, 4};
+  std::set<std::pair<int64_t, int64_t>> places;
+  std::set<int64_t> indices;
   for (int64_t lane = 0; lane < 32; ++lane)
-    for (int64_t element = 0; element < sm80::kAccumulatorSize; ++element)
-      seen.insert({sm80::getAccumulatorRow(lane, element),
-                   sm80::getAccumulatorColumn(lane, element)});
-  EXPECT_EQ(int64_t(seen.size()), sm80::kMmaM * sm80::kMmaN);
-  EXPECT_EQ(*seen.rbegin(), std::pair(sm80::kMmaM - 1, sm80::kMmaN - 1));
+    for (int64_t r = 0; r < shape.getNumRows(); ++r)
+      for (auto [n, index] : llvm::enumerate(shape.getRowIndices(r))) {
+        places.insert({lane / 4 + AccumulatorTile::getRowOffset(r),
+                       2 * (lane % 4) + AccumulatorTile::getColumnOffset(n)});
+        indices.insert(index);
+      }
+  EXPECT_EQ(places.size(), 32u * 32u);
+  EXPECT_EQ(*places.rbegin(), std::pair(int64_t(31), int64_t(31)));
+  EXPECT_EQ(int64_t(indices.size()), shape.getSize());
+  EXPECT_EQ(*indices.rbegin(), shape.getSize() - 1);
 }
 
 /// The chunk that lane `lane` addresses, evaluated by folding.

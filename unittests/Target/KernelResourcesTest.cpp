@@ -58,3 +58,31 @@ TEST(KernelResources, ABlockThatIsTooLargeDoesNotRun) {
   EXPECT_EQ(getBlocksPerSm({1024, 32, 1056}, *target), 0);
   EXPECT_EQ(getBlocksPerSm({1024, 255, 1024}, *target), 0);
 }
+
+TEST(KernelResources, PipelinedPlanHasAlignedTilesThatDoNotOverlap) {
+  for (int64_t headDim = 8; headDim <= 256; headDim += 8)
+    for (int64_t groups : {1, 2, 3}) {
+      SCOPED_TRACE(std::to_string(headDim) + " " + std::to_string(groups));
+      PaddedHeadDims dims(headDim, headDim);
+      KernelTile tile{64 * groups, 64, 4 * groups, false, KernelPipeline()};
+      PipelinedMemoryPlan plan(dims, tile);
+      for (int64_t bytes : {plan.queryBytes, plan.keyBytes, plan.valueBytes,
+                            plan.k, plan.v, plan.output})
+        EXPECT_EQ(bytes % 1024, 0);
+      EXPECT_EQ(plan.k, plan.queryBytes);
+      EXPECT_EQ(plan.v, plan.k + 2 * plan.keyBytes);
+      EXPECT_EQ(plan.outputReplacesQuery, plan.output == plan.q);
+      EXPECT_GE(plan.barriers, plan.v + 2 * plan.valueBytes);
+      EXPECT_EQ(plan.size, plan.barriers + 8 * plan.getNumBarriers());
+    }
+}
+
+TEST(KernelResources, RolesShareTheRegistersOfAnSm) {
+  for (int64_t groups : {1, 2, 3})
+    for (bool rotates : {false, true}) {
+      RoleRegisters registers = RoleRegisters::get(groups, rotates);
+      EXPECT_EQ(registers.load % 8, 0);
+      EXPECT_EQ(registers.compute % 8, 0);
+      EXPECT_LE(128 * (registers.load + groups * registers.compute), 65536);
+    }
+}

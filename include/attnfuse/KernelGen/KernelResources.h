@@ -54,7 +54,7 @@ struct KernelTile {
   int64_t tileN;
   int64_t warps; ///< that compute
   bool qInRegisters;
-  std::optional<KernelPipeline> pipeline;
+  std::optional<KernelPipeline> pipeline = std::nullopt;
 
   int64_t getThreads() const {
     return (warps + (pipeline ? kWarpgroupWarps : 0)) * kWarpSize;
