@@ -165,6 +165,8 @@ namespace {
 struct ConvertAttnFuseToGPUPass
     : attnfuse::impl::ConvertAttnFuseToGPUPassBase<ConvertAttnFuseToGPUPass> {
   void runOnOperation() override {
+    if (failed(checkConstantOperands(getOperation())))
+      return signalPassFailure();
     RewritePatternSet patterns(&getContext());
     populateExpandAlibiSlopePatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));

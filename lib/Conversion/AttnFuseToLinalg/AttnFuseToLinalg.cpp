@@ -41,6 +41,8 @@ struct ConvertAttnFuseToLinalgPass
     : attnfuse::impl::ConvertAttnFuseToLinalgPassBase<
           ConvertAttnFuseToLinalgPass> {
   void runOnOperation() override {
+    if (failed(checkConstantOperands(getOperation())))
+      return signalPassFailure();
     ConversionTarget target(getContext());
     target.addIllegalDialect<AttnFuseDialect>();
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
