@@ -150,3 +150,47 @@ func.func @fused_offset(%q: tensor<1x1x32x16xf16>, %cos: tensor<64x8xf32>, %sin:
       : (tensor<1x1x32x16xf16>, tensor<1x1x32x16xf16>, tensor<1x1x32x16xf16>, tensor<64x8xf32>, tensor<64x8xf32>, i64) -> tensor<1x1x32x16xf16>
   return %o : tensor<1x1x32x16xf16>
 }
+
+// -----
+
+func.func @division_by_zero(%q: tensor<1x1x32x16xf16>) -> tensor<1x1x32x16xf16> {
+  %o = attnfuse.attention q(%q) k(%q) v(%q) softmax score {
+      ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index, %nq: index, %nkv: index, %hq: index):
+        // expected-note @below {{the constant is here}}
+        %zero = arith.constant 0 : index
+        // expected-error @below {{'arith.remsi' op expected a divisor that is not 0}}
+        %x = arith.remsi %i, %zero : index
+        %n = arith.index_cast %x : index to i32
+        %y = arith.sitofp %n : i32 to f32
+        attnfuse.yield %y : f32
+      } {scale = 0.25 : f64}
+      : (tensor<1x1x32x16xf16>, tensor<1x1x32x16xf16>, tensor<1x1x32x16xf16>) -> tensor<1x1x32x16xf16>
+  return %o : tensor<1x1x32x16xf16>
+}
+
+// -----
+
+func.func @constant_index(%q: tensor<1x1x32x16xf16>, %t: tensor<4x?xf32>) -> tensor<1x1x32x16xf16> {
+  %o = attnfuse.attention q(%q) k(%q) v(%q) softmax score operands(%t) {
+      ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index, %nq: index, %nkv: index, %hq: index, %u: tensor<4x?xf32>):
+        %four = arith.constant 4 : index
+        // expected-error @below {{'tensor.extract' op expected index 0 to be at least 0 and below 4 in the score region, got 4}}
+        %y = tensor.extract %u[%four, %j] : tensor<4x?xf32>
+        attnfuse.yield %y : f32
+      } {scale = 0.25 : f64}
+      : (tensor<1x1x32x16xf16>, tensor<1x1x32x16xf16>, tensor<1x1x32x16xf16>, tensor<4x?xf32>) -> tensor<1x1x32x16xf16>
+  return %o : tensor<1x1x32x16xf16>
+}
+
+// -----
+
+func.func @index_of_a_query(%q: tensor<1x1x32x16xf16>, %t: tensor<31xf32>) -> tensor<1x1x32x16xf16> {
+  %o = attnfuse.attention q(%q) k(%q) v(%q) softmax score operands(%t) {
+      ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index, %nq: index, %nkv: index, %hq: index, %u: tensor<31xf32>):
+        // expected-error @below {{'tensor.extract' op expected index 0 to be at least 0 and below 31 in the score region, got up to 31}}
+        %y = tensor.extract %u[%i] : tensor<31xf32>
+        attnfuse.yield %y : f32
+      } {scale = 0.25 : f64}
+      : (tensor<1x1x32x16xf16>, tensor<1x1x32x16xf16>, tensor<1x1x32x16xf16>, tensor<31xf32>) -> tensor<1x1x32x16xf16>
+  return %o : tensor<1x1x32x16xf16>
+}

@@ -169,6 +169,7 @@ struct ConvertAttnFuseToGPUPass
       return signalPassFailure();
     RewritePatternSet patterns(&getContext());
     populateExpandAlibiSlopePatterns(patterns);
+    populateGuardDivisionPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
     for (func::FuncOp function : functions)

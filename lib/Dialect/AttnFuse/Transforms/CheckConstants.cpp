@@ -7,6 +7,7 @@
 
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
@@ -18,8 +19,11 @@ using namespace mlir::attnfuse;
 /// The op that defines `value`, through casts; null for an argument.
 static Operation *getConstantOp(Value value) {
   while (auto cast = value.getDefiningOp<tensor::CastOp>()) {
-    // In a graph region, a cast may be its own source.
-    if (cast.getSource() == value)
+    // In a graph region, casts may form a cycle, which comes back to an
+    // earlier op of its block.
+    Operation *source = cast.getSource().getDefiningOp();
+    if (source && source->getBlock() == cast->getBlock() &&
+        !source->isBeforeInBlock(cast))
       return nullptr;
     value = cast.getSource();
   }
@@ -206,6 +210,75 @@ static LogicalResult checkOffset(Operation *op, StringRef prefix, Value input,
                     << staticOffset << ", got " << rows << " rows");
 }
 
+/// What is known of the sizes that b, h, i and j stay below.
+static int64_t getExtent(AttentionOp op, unsigned argument) {
+  ArrayRef<int64_t> query = op.getQuery().getType().getShape();
+  switch (argument) {
+  case AttentionOp::B:
+    return query[0];
+  case AttentionOp::H:
+    return query[1];
+  case AttentionOp::I:
+    return query[2];
+  case AttentionOp::J:
+    return op.getKey().getType().getDimSize(2);
+  default:
+    return ShapedType::kDynamic;
+  }
+}
+
+static LogicalResult checkExtract(AttentionOp attention, tensor::ExtractOp op) {
+  for (auto [dim, index, size] :
+       llvm::enumerate(op.getIndices(), op.getTensor().getType().getShape())) {
+    APInt constant;
+    int64_t last = 0;
+    auto argument = dyn_cast<BlockArgument>(index);
+    bool isArgument = bool(argument);
+    if (isArgument) {
+      if (argument.getOwner() != &attention.getScore().front())
+        continue;
+      int64_t extent = getExtent(attention, argument.getArgNumber());
+      if (ShapedType::isDynamic(extent) || extent == 0)
+        continue;
+      last = extent - 1;
+    } else if (matchPattern(index, m_ConstantInt(&constant))) {
+      last = constant.getSExtValue();
+    } else {
+      continue;
+    }
+    bool isKnown = !ShapedType::isDynamic(size);
+    if (last >= 0 && !(isKnown && last >= size))
+      continue;
+    InFlightDiagnostic diag = op.emitOpError("expected index ")
+                              << dim << " to be at least 0";
+    if (isKnown)
+      diag << " and below " << size;
+    return diag << " in the score region, got " << (isArgument ? "up to " : "")
+                << last;
+  }
+  return success();
+}
+
+/// Spec S14, as far as it is seen from here.
+static LogicalResult checkScoreRegion(AttentionOp attention) {
+  if (attention.getScore().empty())
+    return success();
+  WalkResult result = attention.getScore().walk([&](Operation *op) {
+    if (auto extract = dyn_cast<tensor::ExtractOp>(op))
+      return WalkResult(checkExtract(attention, extract));
+    bool isDivision =
+        isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+            arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op);
+    if (!isDivision || !matchPattern(op->getOperand(1), m_Zero()))
+      return WalkResult::advance();
+    InFlightDiagnostic diag =
+        op->emitOpError("expected a divisor that is not 0");
+    diag.attachNote(op->getOperand(1).getLoc()) << "the constant is here";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult mlir::attnfuse::checkConstantOperands(Operation *root) {
   auto check = [](Operation *op) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
@@ -220,6 +293,8 @@ LogicalResult mlir::attnfuse::checkConstantOperands(Operation *root) {
               .check();
         })
         .Case([](AttentionOp op) -> LogicalResult {
+          if (failed(checkScoreRegion(op)))
+            return failure();
           if (RotationAttr rotation = op.getQRotationAttr())
             if (failed(checkOffset(op, "q_", op.getQuery(), op.getQCos(),
                                    op.getQOffset(), rotation.getOffset())))
