@@ -36,10 +36,6 @@ using namespace mlir;
 using namespace mlir::attnfuse;
 
 namespace {
-/// Name of the attribute of a gpu.module that holds its function's entry of
-/// the manifest.
-constexpr StringLiteral kManifestAttrName = "attnfuse.manifest";
-
 /// Keeps diagnostics as text while it lives.
 class DiagnosticLog {
 public:

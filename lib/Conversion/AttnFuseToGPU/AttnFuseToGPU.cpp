@@ -154,7 +154,7 @@ static LogicalResult convert(func::FuncOp function) {
   sm80::buildAttentionForward(op, kernel, sharedMemory, abi);
   KernelResources resources = getKernelResources(
       PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()), tile);
-  module->setAttr("attnfuse.manifest",
+  module->setAttr(kManifestAttrName,
                   b.getStringAttr(manifest.build(
                       kernel.getName(), tile.getThreads(), tile.tileM,
                       resources.sharedMemory, abi.finalize())));

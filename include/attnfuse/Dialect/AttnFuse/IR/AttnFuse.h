@@ -13,6 +13,7 @@
 #ifndef ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTNFUSE_H
 #define ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTNFUSE_H
 
+#include "attnfuse/Dialect/AttnFuse/IR/AttributeNames.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
