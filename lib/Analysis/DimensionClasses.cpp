@@ -175,7 +175,12 @@ private:
             tieBlocks(op.getRowOffsets(), q, q);
           tieScoreOperands(op);
         })
-        .Case([&](tensor::CastOp op) { tieAll(op.getSource(), op.getDest()); });
+        .Case([&](tensor::CastOp op) { tieAll(op.getSource(), op.getDest()); })
+        .Default([&](Operation *op) {
+          if (op->hasTrait<OpTrait::Elementwise>())
+            for (Value operand : op->getOperands())
+              tieAll(operand, op->getResult(0));
+        });
   }
 
   void tieProduct(Value q, Value k) {

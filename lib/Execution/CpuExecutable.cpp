@@ -17,6 +17,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/ScopeExit.h"
 
 namespace mlir::attnfuse {
 namespace {
@@ -119,7 +120,11 @@ size_t getDescriptorWords(size_t rank) { return 3 + 2 * rank; }
 
 void writeDescriptor(int64_t *words, const HostTensor &tensor) {
   // Compiled code never writes to an argument: see bufferization.writable.
-  auto address = reinterpret_cast<int64_t>(tensor.data());
+  // What has no elements may still be read at an index that was clamped to 0.
+  static const double nothing[4] = {};
+  auto address = tensor.getNumBytes() == 0
+                     ? reinterpret_cast<int64_t>(nothing)
+                     : reinterpret_cast<int64_t>(tensor.data());
   *words++ = address;
   *words++ = address;
   *words++ = 0;
@@ -204,12 +209,35 @@ CompiledFunction::run(llvm::ArrayRef<HostTensor> argumentTensors,
 // Compiling
 //===----------------------------------------------------------------------===//
 
+/// A user's function may have the name of one that compiled code calls, such as
+/// expf or malloc: gives all functions names that no C function has.
+LogicalResult renameFunctions(ModuleOp module) {
+  SymbolTable symbols(module);
+  for (auto [index, function] :
+       llvm::enumerate(llvm::to_vector(module.getOps<func::FuncOp>()))) {
+    std::string name = "attnfuse$" + std::to_string(index);
+    while (symbols.lookup(name))
+      name += "$";
+    if (failed(symbols.rename(function, name)))
+      return failure();
+  }
+  return success();
+}
+
+/// Fails if a function is declared only: nothing may be linked by name.
+LogicalResult checkCallees(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function.isExternal())
+      return function.emitError("expected '")
+             << function.getName() << "' to have a body";
+  return success();
+}
+
 /// Makes `function` the only public symbol, with a C interface, and says that
 /// its arguments are not its to overwrite.
 void prepare(ModuleOp module, func::FuncOp function) {
   for (auto other : module.getOps<func::FuncOp>())
-    if (!other.isExternal())
-      other.setPrivate();
+    other.setPrivate();
   function.setPublic();
   OpBuilder builder(module.getContext());
   function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
@@ -223,22 +251,52 @@ void prepare(ModuleOp module, func::FuncOp function) {
           builder.getBoolAttr(false));
 }
 
-llvm::Error lower(ModuleOp module, StringRef function) {
+void print(llvm::raw_ostream &os, const Diagnostic &diagnostic) {
+  if (auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>())
+    os << place.getFilename().getValue() << ":" << place.getLine() << ":"
+       << place.getColumn() << ": ";
+  os << diagnostic;
+}
+
+/// Lowers the module to the LLVM dialect; gives the new name of `function`.
+llvm::Expected<std::string> lower(ModuleOp module, func::FuncOp function) {
+  std::string name = function.getName().str(), symbol;
   std::string messages;
   llvm::raw_string_ostream os(messages);
-  ScopedDiagnosticHandler handler(
-      module.getContext(), [&](Diagnostic &diagnostic) {
-        if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-          os << (messages.empty() ? "" : "; ") << diagnostic.str();
-        return success();
-      });
-  PassManager pm(module.getContext());
-  pm.addPass(createSymbolDCEPass());
-  buildCpuPipeline(pm);
-  if (failed(pm.run(module)))
-    return makeError("function '", function,
+  MLIRContext *context = module.getContext();
+  bool printsOps = context->shouldPrintOpOnDiagnostic();
+  context->printOpOnDiagnostic(false);
+  auto restore =
+      llvm::scope_exit([&] { context->printOpOnDiagnostic(printsOps); });
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+      return success();
+    os << (messages.empty() ? "" : "; ");
+    print(os, diagnostic);
+    for (const Diagnostic &note : diagnostic.getNotes()) {
+      os << "; note: ";
+      print(os, note);
+    }
+    return success();
+  });
+  auto run = [&](llvm::function_ref<void(OpPassManager &)> build) {
+    PassManager pm(context);
+    build(pm);
+    return pm.run(module);
+  };
+  auto dropUnused = [](OpPassManager &pm) {
+    pm.addPass(createSymbolDCEPass());
+  };
+  auto rename = [&] {
+    LogicalResult result = renameFunctions(module);
+    symbol = function.getName().str();
+    return result;
+  };
+  if (failed(run(dropUnused)) || failed(checkCallees(module)) ||
+      failed(rename()) || failed(run(buildCpuPipeline)))
+    return makeError("function '", name,
                      "' does not lower to host code: ", messages);
-  return llvm::Error::success();
+  return symbol;
 }
 
 llvm::Expected<SmallVector<ValueSpec>>
@@ -275,11 +333,13 @@ CpuExecutable::compile(ModuleOp module, StringRef name) {
     return results.takeError();
 
   prepare(*copy, function);
-  if (llvm::Error error = lower(*copy, name))
-    return error;
-  auto code = HostCode::compile(*copy, name);
+  auto symbol = lower(*copy, function);
+  if (!symbol)
+    return symbol.takeError();
+  auto code = HostCode::compile(*copy, *symbol);
   if (!code)
-    return code.takeError();
+    return makeError("function '", name, "' ",
+                     llvm::toString(code.takeError()));
   return std::make_unique<CompiledFunction>(
       name, std::move(*arguments), std::move(*results), std::move(*code));
 }

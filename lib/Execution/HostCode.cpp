@@ -7,7 +7,7 @@
 
 #include "HostCode.h"
 
-#include "BufferArena.h"
+#include "RuntimeFunctions.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -30,8 +30,7 @@ static llvm::Error addEntry(llvm::Module &module, StringRef function) {
       module.getFunction(("_mlir_ciface_" + function).str());
   if (!callee || !callee->getReturnType()->isVoidTy())
     return llvm::createStringError(
-        "function '" + function +
-        "' has no C interface whose results are all tensors");
+        "has no C interface whose results are all tensors");
   llvm::IRBuilder<> b(module.getContext());
   auto *type = llvm::FunctionType::get(b.getVoidTy(), b.getPtrTy(), false);
   auto *entry = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
@@ -81,15 +80,13 @@ static llvm::Error optimize(llvm::Module &module,
   return llvm::Error::success();
 }
 
-static llvm::Error addBufferFunctions(llvm::orc::LLJIT &jit) {
+static llvm::Error addRuntimeFunctions(llvm::orc::LLJIT &jit) {
   llvm::orc::SymbolMap symbols;
-  auto define = [&](StringRef name, auto *function) {
+  forEachRuntimeFunction([&](StringRef name, void *address) {
     symbols[jit.mangleAndIntern(name)] = {
-        llvm::orc::ExecutorAddr::fromPtr(function),
+        llvm::orc::ExecutorAddr::fromPtr(address),
         llvm::JITSymbolFlags::Exported};
-  };
-  define("_mlir_memref_to_llvm_alloc", &BufferArena::allocate);
-  define("_mlir_memref_to_llvm_free", &BufferArena::release);
+  });
   return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(symbols));
 }
 
@@ -106,8 +103,7 @@ HostCode::compile(ModuleOp module, StringRef function) {
   auto context = std::make_unique<llvm::LLVMContext>();
   std::unique_ptr<llvm::Module> ir = translateModuleToLLVMIR(module, *context);
   if (!ir)
-    return llvm::createStringError("failed to translate function '" + function +
-                                   "' to LLVM IR");
+    return llvm::createStringError("does not translate to LLVM IR");
   if (llvm::Error error = addEntry(*ir, function))
     return error;
 
@@ -127,7 +123,7 @@ HostCode::compile(ModuleOp module, StringRef function) {
                  .create();
   if (!jit)
     return jit.takeError();
-  if (llvm::Error error = addBufferFunctions(**jit))
+  if (llvm::Error error = addRuntimeFunctions(**jit))
     return error;
   if (llvm::Error error = (*jit)->addIRModule(
           llvm::orc::ThreadSafeModule(std::move(ir), std::move(context))))
@@ -141,9 +137,8 @@ HostCode::compile(ModuleOp module, StringRef function) {
   auto address = (*jit)->lookup(kEntryName);
   if (!address) {
     std::string failure = llvm::toString(address.takeError());
-    return llvm::createStringError(
-        "function '" + function +
-        "' does not link: " + (reported->empty() ? failure : *reported));
+    return llvm::createStringError("does not link: " +
+                                   (reported->empty() ? failure : *reported));
   }
 
   std::unique_ptr<HostCode> code(new HostCode);

@@ -23,7 +23,9 @@ namespace mlir::attnfuse {
 /// dialect.
 class HostCode {
 public:
-  /// `function` must have a C interface (`llvm.emit_c_interface`).
+  /// `function` must have a C interface (`llvm.emit_c_interface`), and no
+  /// function of the module may have the name of one of the C library or of
+  /// the run-time functions. An error is what "the function" is the subject of.
   static llvm::Expected<std::unique_ptr<HostCode>> compile(ModuleOp module,
                                                            StringRef function);
   ~HostCode();

@@ -52,6 +52,19 @@ void OutputRows::store(KernelBuilder &b, ArrayRef<Value> output) const {
   });
 }
 
+void OutputRows::replaceNonFinite(KernelBuilder &b,
+                                  ArrayRef<Value> output) const {
+  forEachPair(b, [&](int64_t index, Value address) {
+    for (int64_t of : {0, 1}) {
+      Value here = b.offsetPtr(address, of * 4);
+      // 0 times a finite number is 0.
+      Value stored = b.load(b.getF32Type(), here, 4);
+      b.ifThen(b.notI(b.eqF(b.mulF(stored, b.f32(0)), b.f32(0))),
+               [&] { b.store(output[index + of], here, 4); });
+    }
+  });
+}
+
 void OutputRows::storeNaN(KernelBuilder &b, ArrayRef<Value> marks) const {
   Type type = problem.getOutputType();
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;

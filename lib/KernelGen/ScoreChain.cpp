@@ -49,12 +49,6 @@ LogicalResult ScoreChain::verify(AttentionOp op) {
         return operation.emitOpError("expected elements of whole bytes, got ")
                << type;
     }
-    // Index arithmetic is done in 32 bits.
-    IntegerAttr constant;
-    if (matchPattern(&operation, m_Constant(&constant)) &&
-        constant.getType().isIndex() && !llvm::isInt<32>(constant.getInt()))
-      return operation.emitOpError("expected an index of 32 bits, got ")
-             << constant.getInt();
   }
   return success();
 }
@@ -98,29 +92,54 @@ Value ScoreChain::emit(KernelBuilder &b, Operation &operation,
     return b.fma(b.rcp(b.addF(exponential, b.f32(1))), b.f32(-2), b.f32(1));
   }
 
-  // Index values are i32 here.
-  Type i32 = b.getI32Type();
-  if (auto constant = dyn_cast<arith::ConstantOp>(operation))
-    if (constant.getType().isIndex())
-      return b.i32(cast<IntegerAttr>(constant.getValue()).getInt());
-  if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(operation)) {
-    Type to = operation.getResult(0).getType();
-    unsigned toWidth = to.isIndex() ? 32 : to.getIntOrFloatBitWidth();
-    unsigned fromWidth = operand(0).getType().getIntOrFloatBitWidth();
-    Type type = b.getIntegerType(toWidth);
-    if (fromWidth == toWidth)
-      return operand(0);
-    if (fromWidth > toWidth)
-      return b.create<arith::TruncIOp>(type, operand(0));
-    return isa<arith::IndexCastOp>(operation)
-               ? Value(b.create<arith::ExtSIOp>(type, operand(0)))
-               : Value(b.create<arith::ExtUIOp>(type, operand(0)));
-  }
+  auto isIndex = [](Type type) { return type.isIndex(); };
+  if (llvm::any_of(operation.getOperandTypes(), isIndex) ||
+      llvm::any_of(operation.getResultTypes(), isIndex))
+    return emitIndexOp(b, operation, map);
   Operation *clone = b.clone(operation, map);
   clone->setLoc(b.getLoc());
-  if (clone->getResult(0).getType().isIndex())
-    clone->getResult(0).setType(i32);
   return clone->getResult(0);
+}
+
+Value ScoreChain::emitIndexOp(KernelBuilder &b, Operation &operation,
+                              IRMapping &map) const {
+  Value result = operation.getResult(0);
+  if (auto constant = dyn_cast<arith::ConstantOp>(operation)) {
+    int64_t value = cast<IntegerAttr>(constant.getValue()).getInt();
+    return ranges.isWide(result) ? b.i64(value) : b.i32(value);
+  }
+
+  bool isWide = ranges.isComputedWide(&operation);
+  IRMapping operands(map);
+  if (isWide)
+    for (Value operand : operation.getOperands())
+      if (operand.getType().isIndex())
+        operands.map(operand, b.toI64(map.lookup(operand)));
+
+  if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(operation)) {
+    Value operand = operands.lookup(operation.getOperand(0));
+    Type to = result.getType();
+    unsigned toWidth = !to.isIndex()           ? to.getIntOrFloatBitWidth()
+                       : ranges.isWide(result) ? 64
+                                               : 32;
+    unsigned fromWidth = operand.getType().getIntOrFloatBitWidth();
+    Type type = b.getIntegerType(toWidth);
+    if (fromWidth == toWidth)
+      return operand;
+    if (fromWidth > toWidth)
+      return b.create<arith::TruncIOp>(type, operand);
+    return isa<arith::IndexCastOp>(operation)
+               ? Value(b.create<arith::ExtSIOp>(type, operand))
+               : Value(b.create<arith::ExtUIOp>(type, operand));
+  }
+
+  Operation *clone = b.clone(operation, operands);
+  clone->setLoc(b.getLoc());
+  Value value = clone->getResult(0);
+  if (!result.getType().isIndex())
+    return value;
+  value.setType(b.getIntegerType(isWide ? 64 : 32));
+  return isWide && !ranges.isWide(result) ? b.toI32(value) : value;
 }
 
 Value ScoreChain::emitExtract(KernelBuilder &b, Operation &operation,

@@ -10,19 +10,40 @@
 using namespace mlir;
 using namespace mlir::attnfuse::kernelgen;
 
-Value mlir::attnfuse::kernelgen::filterValues(KernelBuilder &b, Value pair,
-                                              Type type, Value keepsFinite) {
+/// Calls `body` for the two elements of a pair, with the bits of the element's
+/// half and whether the element is finite; combines the results.
+static Value
+forBothHalves(KernelBuilder &b, Value pair, Type type,
+              function_ref<Value(int64_t shift, Value bits, Value isFinite)>
+                  body) {
   // An exponent of all ones is infinity or NaN.
   int64_t exponent = type.isBF16() ? 0x7f80 : 0x7c00;
-  int64_t one = type.isBF16() ? 0x3f80 : 0x3c00;
-  Value result = b.i32(0);
+  Value result;
   for (int64_t shift : {0, 16}) {
-    Value element = b.andI(pair, int32_t(0xffffu << shift));
     Value bits = b.i32(int32_t(exponent << shift));
-    Value isFinite = b.notI(b.eq(b.andI(element, bits), bits));
-    Value kept = b.select(isFinite, element, b.i32(0));
-    Value marked = b.select(isFinite, b.i32(0), b.i32(int32_t(one << shift)));
-    result = b.orI(result, b.select(keepsFinite, kept, marked));
+    Value isFinite = b.notI(b.eq(b.andI(pair, bits), bits));
+    Value half = body(shift, b.i32(int32_t(0xffffu << shift)), isFinite);
+    result = result ? b.orI(result, half) : half;
   }
   return result;
+}
+
+Value mlir::attnfuse::kernelgen::filterValues(KernelBuilder &b, Value pair,
+                                              Type type, Value keepsFinite) {
+  int64_t one = type.isBF16() ? 0x3f80 : 0x3c00;
+  return forBothHalves(
+      b, pair, type, [&](int64_t shift, Value bits, Value isFinite) {
+        Value kept = b.select(isFinite, b.andI(pair, bits), b.i32(0));
+        Value marked =
+            b.select(isFinite, b.i32(0), b.i32(int32_t(one << shift)));
+        return b.select(keepsFinite, kept, marked);
+      });
+}
+
+Value mlir::attnfuse::kernelgen::replaceNonFinite(KernelBuilder &b, Value pair,
+                                                  Value other, Type type) {
+  return forBothHalves(b, pair, type,
+                       [&](int64_t, Value bits, Value isFinite) {
+                         return b.andI(b.select(isFinite, pair, other), bits);
+                       });
 }

@@ -213,14 +213,15 @@ private:
       // Operands that are not tensors of the function yet are materialised.
       for (Value operand : op.getScoreOperands())
         getTensor(operand);
-      llvm::Expected<ScoreNodePtr> region = makeScoreRegion(node, op, tensors);
+      llvm::Expected<ScoreNodePtr> region =
+          makeScoreRegion(node, op, tensors, faults);
       if (!region)
         return region.takeError();
       node = *region;
     }
     node = makeNormalizer(node, op.getNormalizer(), op.getElementType());
     addSum(node, op.getValue(), op.getOutput(), op.getLse());
-    return llvm::Error::success();
+    return faults.takeError();
   }
 
   /// Softmax's second result comes with the weighted sum of its first, if
@@ -266,6 +267,8 @@ private:
     if (auto constant = dyn_cast<arith::ConstantOp>(op))
       if (isa<ShapedType>(constant.getType()))
         return visitConstantTensor(constant);
+    if (op->getNumResults() == 1 && isa<ShapedType>(op->getResult(0).getType()))
+      return visitElementwise(op);
     SmallVector<Lanes> lanes;
     for (Value operand : op->getOperands()) {
       ArrayPtr array = tensors.lookup(operand);
@@ -284,6 +287,47 @@ private:
     (isInt ? array.ints.assign(result->ints.begin(), result->ints.end())
            : array.floats.assign(result->floats.begin(), result->floats.end()));
     tensors[op->getResult(0)] = std::make_shared<Array>(std::move(array));
+    return llvm::Error::success();
+  }
+
+  /// Products, quotients and conversions of tensors around an attention, for
+  /// which errors of elements are known.
+  llvm::Error visitElementwise(Operation *op) {
+    bool isProduct = isa<arith::MulFOp>(op),
+         isQuotient = isa<arith::DivFOp>(op);
+    bool isExact = isa<arith::NegFOp, arith::ExtFOp>(op);
+    if (!isProduct && !isQuotient && !isExact && !isa<arith::TruncFOp>(op))
+      return makeUnknownOpError(op);
+    Value result = op->getResult(0), lhs = op->getOperand(0);
+    Value rhs = isProduct || isQuotient ? op->getOperand(1) : Value();
+    ArrayPtr x = getTensor(lhs), y = rhs ? getTensor(rhs) : nullptr;
+    if (!x || !x->isFloat() || (rhs && (!y || !y->isFloat())))
+      return makeUnknownOpError(op);
+    if (y && y->shape != x->shape)
+      return makeError("the operands of '" + op->getName().getStringRef() +
+                       "' have different shapes");
+    double roundoff =
+        isExact ? 0 : getUnitRoundoff(getElementTypeOrSelf(result));
+    Array z = Array::ofFloats(x->shape), error = Array::ofFloats(x->shape);
+    z.relativeError = roundoff + x->relativeError + (y ? y->relativeError : 0);
+    auto getError = [&](Value value, const ArrayPtr &array, int64_t i) {
+      ArrayPtr known = errors.lookup(value);
+      return known ? known->floats[i]
+                   : array->relativeError * std::abs(array->floats[i]);
+    };
+    for (int64_t i = 0, end = z.getNumElements(); i < end; ++i) {
+      double a = x->floats[i], b = y ? y->floats[i] : 1;
+      double factor = isQuotient ? 1 / b : b;
+      z.floats[i] = isa<arith::NegFOp>(op) ? -a : a * factor;
+      error.floats[i] = roundoff * std::abs(z.floats[i]) +
+                        std::abs(factor) * getError(lhs, x, i);
+      if (rhs)
+        error.floats[i] +=
+            std::abs(isQuotient ? z.floats[i] / b : a) * getError(rhs, y, i);
+    }
+    if (errors.lookup(lhs) || (rhs && errors.lookup(rhs)))
+      errors[result] = std::make_shared<Array>(std::move(error));
+    tensors[result] = std::make_shared<Array>(std::move(z));
     return llvm::Error::success();
   }
 
@@ -366,6 +410,7 @@ private:
   llvm::DenseMap<Value, ArrayPtr> tensors;
   llvm::DenseMap<Value, ArrayPtr> errors;
   llvm::DenseMap<Value, ScoreNodePtr> scores;
+  RegionFaults faults;
 };
 
 llvm::Expected<Interpretation> interpretImpl(func::FuncOp function,

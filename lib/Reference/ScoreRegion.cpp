@@ -7,6 +7,7 @@
 
 #include "ScoreRegion.h"
 #include "Lanes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <cmath>
 
@@ -18,24 +19,29 @@ namespace {
 class ScoreRegion : public ScoreNode {
 public:
   ScoreRegion(ScoreNodePtr input, AttentionOp op,
-              llvm::DenseMap<Value, ArrayPtr> tensors)
+              llvm::DenseMap<Value, ArrayPtr> tensors, RegionFaults &faults)
       : input(std::move(input)), block(op.getScore().front()),
-        tensors(std::move(tensors)) {}
+        tensors(std::move(tensors)), faults(faults) {}
 
   void mask(Row &row) const override { input->mask(row); }
 
   void score(Row &row) const override {
     input->score(row);
     // A lane for each visible key.
-    std::vector<int64_t> keys;
+    std::vector<int64_t> keys, masked;
     std::vector<double> scores;
     for (int64_t j = 0; j < row.nkv; ++j)
       if (row.visible[j]) {
         keys.push_back(j);
         scores.push_back(row.score[j]);
+      } else {
+        masked.push_back(j);
       }
     std::vector<double> noise(row.wantErrors ? keys.size() : 0);
-    std::vector<double> yielded = *run(row, keys, scores, &noise);
+    std::vector<double> yielded = *run(row, keys, scores, &noise, &faults);
+    // An implementation may evaluate the region of a masked key.
+    if (mayFault())
+      run(row, masked, std::vector<double>(masked.size()), nullptr, &faults);
     if (row.wantErrors)
       propagateErrors(row, keys, scores, yielded, noise);
     for (auto [key, value] : llvm::zip_equal(keys, yielded)) {
@@ -49,7 +55,7 @@ public:
   Operation *findUnknownOp() const {
     Row row(0, 0, 0, {1, 1, 1, 0}, false);
     Operation *unknown = nullptr;
-    run(row, {}, {}, nullptr, &unknown);
+    run(row, {}, {}, nullptr, nullptr, &unknown);
     return unknown;
   }
 
@@ -57,11 +63,12 @@ private:
   using Environment = llvm::DenseMap<Value, Lanes>;
 
   /// The yielded scores. `noise`, if not empty, is increased by the rounding
-  /// errors of the ops. Fails only if `unknown` is given, where it stores the
-  /// op in the way.
+  /// errors of the ops. Faults are added to `report`, if given. Fails only if
+  /// `unknown` is given, where it stores the op in the way.
   std::optional<std::vector<double>> run(const Row &row, ArrayRef<int64_t> keys,
                                          ArrayRef<double> scores,
                                          std::vector<double> *noise,
+                                         RegionFaults *report = nullptr,
                                          Operation **unknown = nullptr) const {
     Environment lanes;
     bindArguments(row, keys, scores, lanes);
@@ -72,13 +79,46 @@ private:
           *unknown = &op;
         return std::nullopt;
       }
+      if (report && hasFault(&op, lanes))
+        report->add(&op);
       if (noise && !noise->empty() && isRounding(&op))
         for (auto [sum, value] : llvm::zip_equal(*noise, result->floats))
           if (std::isfinite(value))
-            sum += 2 * kRoundoffF32 * std::abs(value);
+            sum += 2 * getUnitRoundoff(op.getResult(0).getType()) *
+                   std::abs(value);
       lanes[op.getResult(0)] = std::move(*result);
     }
     return lanes[cast<YieldOp>(block.getTerminator()).getScore()].floats;
+  }
+
+  static bool isDivision(Operation *op) {
+    return isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+               arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op);
+  }
+
+  bool mayFault() const {
+    return llvm::any_of(block, [](Operation &op) {
+      return isDivision(&op) || isa<tensor::ExtractOp>(op);
+    });
+  }
+
+  /// Spec S14.
+  bool hasFault(Operation *op, const Environment &lanes) const {
+    auto getInts = [&](Value value) -> ArrayRef<int64_t> {
+      return lanes.find(value)->second.ints;
+    };
+    if (isDivision(op))
+      return llvm::is_contained(getInts(op->getOperand(1)), 0);
+    auto extract = dyn_cast<tensor::ExtractOp>(op);
+    if (!extract)
+      return false;
+    const Array &tensor = *tensors.lookup(extract.getTensor());
+    for (auto [size, index] :
+         llvm::zip_equal(tensor.shape, extract.getIndices()))
+      if (llvm::any_of(getInts(index),
+                       [size = size](int64_t i) { return i < 0 || i >= size; }))
+        return true;
+    return false;
   }
 
   void bindArguments(const Row &row, ArrayRef<int64_t> keys,
@@ -161,19 +201,41 @@ private:
   Block &block;
   /// Score operands, under the region's arguments.
   llvm::DenseMap<Value, ArrayPtr> tensors;
+  RegionFaults &faults;
 };
 } // namespace
 
+void RegionFaults::add(Operation *op) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!first || op->isBeforeInBlock(first))
+    first = op;
+}
+
+llvm::Error RegionFaults::takeError() {
+  if (!first)
+    return llvm::Error::success();
+  std::string message;
+  llvm::raw_string_ostream os(message);
+  if (auto place = first->getLoc()->findInstanceOf<FileLineColLoc>())
+    os << place.getFilename().getValue() << ":" << place.getLine() << ":"
+       << place.getColumn() << ": ";
+  os << "'" << first->getName() << "' in a score region "
+     << (isa<tensor::ExtractOp>(first) ? "reads outside of its tensor"
+                                       : "divides by 0");
+  return llvm::createStringError(message);
+}
+
 llvm::Expected<ScoreNodePtr>
 reference::makeScoreRegion(ScoreNodePtr input, AttentionOp op,
-                           const llvm::DenseMap<Value, ArrayPtr> &tensors) {
+                           const llvm::DenseMap<Value, ArrayPtr> &tensors,
+                           RegionFaults &faults) {
   llvm::DenseMap<Value, ArrayPtr> inside;
   for (auto [operand, argument] :
        llvm::zip(op.getScoreOperands(), op.getScore().getArguments().drop_front(
                                             AttentionOp::NumFixedScoreArgs)))
     inside[argument] = tensors.lookup(operand);
-  auto node =
-      std::make_shared<ScoreRegion>(std::move(input), op, std::move(inside));
+  auto node = std::make_shared<ScoreRegion>(std::move(input), op,
+                                            std::move(inside), faults);
   if (Operation *unknown = node->findUnknownOp())
     return llvm::createStringError("the reference cannot evaluate '" +
                                    unknown->getName().getStringRef().str() +

@@ -11,7 +11,9 @@
 #include "attnfuse/Execution/HostTypes.h"
 #include "attnfuse/Support/MakeError.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringExtras.h"
+#include <map>
 #include <unistd.h>
 
 using namespace mlir;
@@ -41,14 +43,48 @@ public:
   }
 
 private:
-  /// The tensor and name of an argument; null for other values.
-  const HostTensor *find(Value value) const {
-    auto argument = value ? dyn_cast<BlockArgument>(skipCasts(value)) : nullptr;
-    return argument ? &arguments[argument.getArgNumber()] : nullptr;
+  /// The tensor of an argument or of a constant of integers; null for other
+  /// values.
+  const HostTensor *find(Value value) {
+    if (!value)
+      return nullptr;
+    value = skipCasts(value);
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return &arguments[argument.getArgNumber()];
+    auto known = constants.find(value.getAsOpaquePointer());
+    if (known != constants.end())
+      return &known->second;
+    std::optional<HostTensor> tensor = readConstant(value);
+    return tensor
+               ? &constants
+                      .emplace(value.getAsOpaquePointer(), std::move(*tensor))
+                      .first->second
+               : nullptr;
   }
-  StringRef getName(Value value) const {
-    auto argument = cast<BlockArgument>(skipCasts(value));
-    return classes.getArguments()[argument.getArgNumber()].name;
+
+  static std::optional<HostTensor> readConstant(Value value) {
+    APInt scalar;
+    DenseIntElementsAttr elements;
+    if (matchPattern(value, m_ConstantInt(&scalar))) {
+      HostTensor tensor(ElementType::I64, {});
+      tensor.setInt(0, scalar.getSExtValue());
+      return tensor;
+    }
+    if (!matchPattern(value, m_Constant(&elements)))
+      return std::nullopt;
+    HostTensor tensor(ElementType::I64, elements.getType().getShape());
+    for (auto [index, entry] : llvm::enumerate(elements.getValues<APInt>()))
+      tensor.setInt(index, entry.getSExtValue());
+    return tensor;
+  }
+
+  /// What find() has found, with the name of an argument.
+  std::string describe(Value value) const {
+    auto argument = dyn_cast<BlockArgument>(skipCasts(value));
+    if (!argument)
+      return "a constant";
+    return "argument '" + classes.getArguments()[argument.getArgNumber()].name +
+           "'";
   }
 
   llvm::Error checkTableLength(const RotationUse &use) {
@@ -64,9 +100,11 @@ private:
       return llvm::Error::success();
     if (needed <= rows)
       return llvm::Error::success();
-    std::string table = isa<BlockArgument>(skipCasts(use.cos))
-                            ? "'" + getName(use.cos).str() + "'"
-                            : "of the function";
+    auto argument = dyn_cast<BlockArgument>(skipCasts(use.cos));
+    std::string table =
+        argument
+            ? "'" + classes.getArguments()[argument.getArgNumber()].name + "'"
+            : "of the function";
     return makeError(
         "the rotary table " + table + " is too short: expected at least " +
         Twine(int64_t(std::min<__int128>(needed, INT64_MAX))) + " rows for " +
@@ -86,16 +124,15 @@ private:
     for (int64_t i = 0, end = offsets->getNumElements(); i < end; ++i) {
       int64_t first = offsets->getInt(i);
       if (first < 0 || first > columns->getNumElements())
-        return makeError("argument '" + getName(use.rowOffsets) +
-                         "' has entry " + Twine(i) + " = " + Twine(first) +
-                         ": expected a number in [0, " +
+        return makeError(describe(use.rowOffsets) + " has entry " + Twine(i) +
+                         " = " + Twine(first) + ": expected a number in [0, " +
                          Twine(columns->getNumElements()) + "]");
       if (i % perPattern == perPattern - 1)
         continue;
       int64_t last = offsets->getInt(i + 1);
       if (last < first)
-        return makeError("argument '" + getName(use.rowOffsets) +
-                         "' has entry " + Twine(i + 1) + " = " + Twine(last) +
+        return makeError(describe(use.rowOffsets) + " has entry " +
+                         Twine(i + 1) + " = " + Twine(last) +
                          ": expected at least the entry before, " +
                          Twine(first));
       if (llvm::Error error =
@@ -112,8 +149,8 @@ private:
       int64_t column = columns.getInt(entry);
       int64_t before = entry == first ? -1 : columns.getInt(entry - 1);
       if (column <= before || column >= numKeyBlocks)
-        return makeError("argument '" + getName(use.colIndices) +
-                         "' has entry " + Twine(entry) + " = " + Twine(column) +
+        return makeError(describe(use.colIndices) + " has entry " +
+                         Twine(entry) + " = " + Twine(column) +
                          ": expected strictly increasing columns below " +
                          Twine(numKeyBlocks));
     }
@@ -123,6 +160,8 @@ private:
   const DimensionClasses &classes;
   const DimensionSizes &sizes;
   ArrayRef<HostTensor> arguments;
+  /// By value; find() returns pointers into it.
+  std::map<void *, HostTensor> constants;
 };
 } // namespace
 

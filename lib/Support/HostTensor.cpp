@@ -106,6 +106,8 @@ uint16_t attnfuse::toF16(float value) {
     return sign | 0x7e00;
   if (magnitude >= 65520.0f) // halfway between the largest f16 and 2^16
     return sign | 0x7c00;
+  if (magnitude == 0) // of which frexp gives the exponent of 1/2
+    return sign;
   int exponent;
   std::frexp(magnitude, &exponent);
   // One unit in the last place is 2^(e-11) for a normal in [2^(e-1), 2^e),

@@ -7,8 +7,14 @@
 
 #include "attnfuse/Execution/CpuExecutable.h"
 
+#include "../../lib/Execution/RuntimeFunctions.h"
 #include "../TestModule.h"
 #include "gtest/gtest.h"
+#include <cmath>
+#include <map>
+#ifdef __x86_64__
+#include <emmintrin.h>
+#endif
 
 using namespace mlir;
 using ::attnfuse::ElementType;
@@ -197,7 +203,43 @@ TEST(CpuExecutable, ReportsWhatDoesNotCompile) {
       %b = func.call @g(%a) : (tensor<1xf32>) -> tensor<1xf32>
       return %b : tensor<1xf32>
     })"),
-            "function 'f' does not link: Symbols not found: [ g ]");
+            "function 'f' does not lower to host code: -:2:5: expected 'g' to "
+            "have a body");
+}
+
+TEST(RuntimeFunctions, HalvesAreConvertedAsInRegisters) {
+#ifdef __x86_64__
+  std::map<std::string, void *> functions;
+  mlir::attnfuse::forEachRuntimeFunction(
+      [&](StringRef name, void *address) { functions[name.str()] = address; });
+  auto extend =
+      reinterpret_cast<float (*)(__m128i)>(functions["__extendhfsf2"]);
+  auto truncate =
+      reinterpret_cast<__m128i (*)(float)>(functions["__truncsfhf2"]);
+  auto truncateDouble =
+      reinterpret_cast<__m128i (*)(double)>(functions["__truncdfhf2"]);
+  ASSERT_TRUE(extend && truncate && truncateDouble);
+  for (int bits = 0; bits < 0x10000; ++bits) {
+    // What is above the half in its register is no part of it.
+    float value = extend(_mm_cvtsi32_si128(bits | 0x5a5a0000));
+    float expected = ::attnfuse::fromF16(bits);
+    ASSERT_TRUE(value == expected ||
+                (std::isnan(value) && std::isnan(expected)))
+        << bits;
+    if (std::isnan(value))
+      continue;
+    ASSERT_EQ(_mm_cvtsi128_si32(truncate(value)), bits);
+    ASSERT_EQ(_mm_cvtsi128_si32(truncateDouble(value)), bits);
+  }
+  // Just above the middle of two halves, which a float does not show.
+  EXPECT_EQ(_mm_cvtsi128_si32(truncateDouble(1 + 0x1p-11 + 0x1p-40)), 0x3c01);
+  EXPECT_EQ(_mm_cvtsi128_si32(truncate(1 + 0x1p-11)), 0x3c00);
+  auto truncateToBF16 =
+      reinterpret_cast<__m128i (*)(float)>(functions["__truncsfbf2"]);
+  ASSERT_TRUE(truncateToBF16);
+  EXPECT_EQ(_mm_cvtsi128_si32(truncateToBF16(1 + 0x1p-8)), 0x3f80);
+  EXPECT_EQ(_mm_cvtsi128_si32(truncateToBF16(-1 - 0x1.8p-8)), 0xbf81);
+#endif
 }
 
 } // namespace

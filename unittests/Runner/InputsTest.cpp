@@ -190,6 +190,33 @@ TEST_F(InputsTest, GivenBlockListsAreChecked) {
             "increasing columns below 4");
 }
 
+TEST(InputsOfConstants, AreCheckedWithTheArguments) {
+  TestModule module(R"(
+    func.func @f(%s: tensor<1x1x32x?xf32>, %cols: tensor<2xi32>)
+        -> tensor<1x1x32x?xf32> {
+      %rows = arith.constant dense<[0, 0, 2]> : tensor<3xi32>
+      %m = attnfuse.block_sparse %s, %rows, %cols
+          {query_block = 16 : i64, key_block = 16 : i64}
+          : tensor<1x1x32x?xf32>, tensor<3xi32>, tensor<2xi32>
+      return %m : tensor<1x1x32x?xf32>
+    })");
+  DimensionClasses classes =
+      llvm::cantFail(DimensionClasses::analyze(module.getFunction()));
+  InputSpec spec;
+  spec.seed = 1;
+  auto getError = [&](int64_t column) {
+    HostTensor columns(ElementType::I32, {2});
+    columns.setInt(1, column);
+    spec.given["col_indices"] = columns;
+    spec.dims = "Nkv=32";
+    llvm::Expected<Call> call = prepareCall(classes, spec);
+    return call ? "" : llvm::toString(call.takeError());
+  };
+  EXPECT_EQ(getError(1), "");
+  EXPECT_EQ(getError(2), "argument 'col_indices' has entry 1 = 2: expected "
+                         "strictly increasing columns below 2");
+}
+
 TEST_F(InputsTest, GivenTensorsAreChecked) {
   spec.given["v"] = HostTensor(ElementType::F32, {3, 4, 100, 8});
   EXPECT_EQ(getError(), "argument 'v': expected elements of type f16, got f32");

@@ -14,14 +14,12 @@
 #ifndef ATTNFUSE_ANALYSIS_ARGUMENTROLES_H
 #define ATTNFUSE_ANALYSIS_ARGUMENTROLES_H
 
+#include "attnfuse/Dialect/AttnFuse/IR/AttributeNames.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <string>
 #include <vector>
 
 namespace mlir::attnfuse {
-
-/// The argument attribute (and result attribute) that overrides a name.
-inline constexpr StringLiteral kNameAttr = "attnfuse.name";
 
 enum class RoleKind {
   Query,

@@ -16,10 +16,6 @@ class ModuleOp;
 
 namespace mlir::attnfuse {
 
-/// The attribute of a gpu.module that holds its function's entry of the
-/// manifest (docs/manifest.md).
-constexpr StringLiteral kManifestAttrName = "attnfuse.manifest";
-
 #define GEN_PASS_DECL
 #include "attnfuse/Conversion/Passes.h.inc"
 

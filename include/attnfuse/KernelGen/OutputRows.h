@@ -33,6 +33,8 @@ public:
   }
   /// Four lanes write the neighbouring elements of 8 columns.
   void store(KernelBuilder &b, ArrayRef<Value> output) const;
+  /// Stores the f32 elements over those stored before that are not finite.
+  void replaceNonFinite(KernelBuilder &b, ArrayRef<Value> output) const;
   /// Stores NaN over the elements whose `mark` is not 0.
   void storeNaN(KernelBuilder &b, ArrayRef<Value> marks) const;
   /// `rows` are finished.

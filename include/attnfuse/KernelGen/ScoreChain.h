@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Emits the region of attnfuse.attention for one score. Index arithmetic is
-// done in i32, loads go to the score operands' memory. What depends only on
-// the row, the column or the head is emitted for every element and left to
-// LLVM to share.
+// done in i32 where that suffices, loads go to the score operands' memory. What
+// depends only on the row, the column or the head is emitted for every element
+// and left to LLVM to share.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +16,7 @@
 #define ATTNFUSE_KERNELGEN_SCORECHAIN_H
 
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "attnfuse/KernelGen/IndexRanges.h"
 #include "attnfuse/KernelGen/KernelAbi.h"
 
 namespace mlir::attnfuse::kernelgen {
@@ -27,7 +28,7 @@ struct ScorePosition {
 
 class ScoreChain {
 public:
-  ScoreChain(AttentionOp op, KernelAbi &abi) : op(op), abi(abi) {}
+  ScoreChain(AttentionOp op, KernelAbi &abi) : op(op), abi(abi), ranges(op) {}
 
   /// Fails, with an error at the op, if the region holds an op that has no
   /// device form.
@@ -40,11 +41,14 @@ public:
 
 private:
   Value emit(KernelBuilder &b, Operation &operation, IRMapping &map) const;
+  Value emitIndexOp(KernelBuilder &b, Operation &operation,
+                    IRMapping &map) const;
   Value emitExtract(KernelBuilder &b, Operation &operation,
                     IRMapping &map) const;
 
   mutable AttentionOp op;
   KernelAbi &abi;
+  IndexRanges ranges;
 };
 
 } // namespace mlir::attnfuse::kernelgen

@@ -23,6 +23,10 @@ namespace mlir::attnfuse::kernelgen {
 /// for the others, if `keepsFinite`, else 1 for the others and 0 for them.
 Value filterValues(KernelBuilder &b, Value pair, Type type, Value keepsFinite);
 
+/// Of two such i32, element by element: that of `pair` where it is finite, else
+/// that of `other`.
+Value replaceNonFinite(KernelBuilder &b, Value pair, Value other, Type type);
+
 } // namespace mlir::attnfuse::kernelgen
 
 #endif // ATTNFUSE_KERNELGEN_VALUEFILTER_H

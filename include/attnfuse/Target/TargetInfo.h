@@ -14,6 +14,7 @@
 #ifndef ATTNFUSE_TARGET_TARGETINFO_H
 #define ATTNFUSE_TARGET_TARGETINFO_H
 
+#include "attnfuse/Dialect/AttnFuse/IR/AttributeNames.h"
 #include "mlir/Support/LLVM.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -82,9 +83,6 @@ llvm::Expected<TargetInfo> getTargetInfo(TargetAttr target);
 
 /// The attribute for `info`: its name and the facts that differ from the row.
 TargetAttr getTargetAttr(MLIRContext *context, const TargetInfo &info);
-
-/// Name of the module's attribute that holds the target.
-constexpr StringLiteral kTargetAttrName = "attnfuse.target";
 
 /// The machine that the module around `op` (or `op` itself) is compiled for.
 llvm::Expected<TargetInfo> getTargetOf(Operation *op);

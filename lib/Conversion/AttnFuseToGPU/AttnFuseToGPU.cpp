@@ -127,11 +127,18 @@ static LogicalResult convert(func::FuncOp function) {
   llvm::Expected<DimensionClasses> dims = DimensionClasses::analyze(function);
   if (!dims)
     return function.emitError(llvm::toString(dims.takeError()));
-  for (const ArgumentRole &argument : dims->getArguments())
-    if (dims->lookup(argument.name))
+  for (const ArgumentRole &role :
+       llvm::concat<const ArgumentRole>(dims->getArguments(),
+                                        dims->getResults())) {
+    if (dims->lookup(role.name))
       return function.emitError("expected names of arguments that are not "
                                 "names of dimensions, got '")
-             << argument.name << "'; rename it by attnfuse.name";
+             << role.name << "'; rename it by attnfuse.name";
+    if (StringRef(role.name).starts_with("$"))
+      return function.emitError("expected names that do not start with '$', "
+                                "which the manifest reserves, got '")
+             << role.name << "'; rename it by attnfuse.name";
+  }
 
   MLIRContext *context = op.getContext();
   OpBuilder b(function);
@@ -181,8 +188,11 @@ namespace {
 struct ConvertAttnFuseToGPUPass
     : attnfuse::impl::ConvertAttnFuseToGPUPassBase<ConvertAttnFuseToGPUPass> {
   void runOnOperation() override {
+    if (failed(checkConstantOperands(getOperation())))
+      return signalPassFailure();
     RewritePatternSet patterns(&getContext());
     populateExpandAlibiSlopePatterns(patterns);
+    populateGuardDivisionPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
     for (func::FuncOp function : functions)

@@ -36,11 +36,37 @@ void attnfuse::populateAttnFuseToLinalgConversionPatterns(
   populateExpandAlibiSlopePatterns(patterns);
 }
 
+/// Fails on an op before its operand. A graph region allows that, and with it
+/// cycles, which neither this conversion (`full` is replaced by its operand)
+/// nor bufferization gets out of.
+static LogicalResult checkOrder(Operation *root) {
+  WalkResult result = root->walk([](Operation *op) {
+    if (!isa_and_nonnull<AttnFuseDialect>(op->getDialect()))
+      return WalkResult::advance();
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer || producer->getBlock() != op->getBlock() ||
+          producer->isBeforeInBlock(op))
+        continue;
+      InFlightDiagnostic diag = op->emitOpError(
+          "expected operands that are defined before, got one that is not");
+      if (producer != op)
+        diag.attachNote(producer->getLoc()) << "it is defined here";
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 namespace {
 struct ConvertAttnFuseToLinalgPass
     : attnfuse::impl::ConvertAttnFuseToLinalgPassBase<
           ConvertAttnFuseToLinalgPass> {
   void runOnOperation() override {
+    if (failed(checkOrder(getOperation())) ||
+        failed(checkConstantOperands(getOperation())))
+      return signalPassFailure();
     ConversionTarget target(getContext());
     target.addIllegalDialect<AttnFuseDialect>();
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -76,6 +77,29 @@ Value attnfuse::detail::buildAdditiveBias(ImplicitLocOpBuilder &b, Value scores,
       });
 }
 
+/// Keeps the indices of a load of the score region inside its tensor, since a
+/// wrong one must not end the process (S14). b, h, i and j are in range where
+/// the tensors' sizes agree, and constants were checked against static sizes.
+static void clampIndices(ImplicitLocOpBuilder &b, const Block &region,
+                         tensor::ExtractOp original, tensor::ExtractOp clone) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(clone);
+  for (auto [dim, index] : llvm::enumerate(original.getIndices())) {
+    auto argument = dyn_cast<BlockArgument>(index);
+    if (argument && argument.getOwner() == &region &&
+        argument.getArgNumber() <= AttentionOp::J)
+      continue;
+    if (getConstantIntValue(index) &&
+        !original.getTensor().getType().isDynamicDim(dim))
+      continue;
+    OpOperand &operand = clone.getIndicesMutable()[dim];
+    Value last = arith::SubIOp::create(b, getSize(b, clone.getTensor(), dim),
+                                       constantIndex(b, 1));
+    Value clamped = arith::MinSIOp::create(b, operand.get(), last);
+    operand.set(arith::MaxSIOp::create(b, clamped, constantIndex(b, 0)));
+  }
+}
+
 Value attnfuse::detail::buildScoreRegion(ImplicitLocOpBuilder &b, Value scores,
                                          Region &region, ValueRange operands) {
   Block &block = region.front();
@@ -94,8 +118,15 @@ Value attnfuse::detail::buildScoreRegion(ImplicitLocOpBuilder &b, Value scores,
         for (int64_t dim = 0; dim < 4; ++dim)
           mapping.map(block.getArgument(AttentionOp::B + dim),
                       linalg::IndexOp::create(b, dim).getResult());
-        for (Operation &op : block.without_terminator())
-          b.clone(op, mapping);
+        for (Operation &op : block.without_terminator()) {
+          SmallVector<tensor::ExtractOp> loads, clones;
+          op.walk([&](tensor::ExtractOp load) { loads.push_back(load); });
+          b.clone(op, mapping)->walk([&](tensor::ExtractOp load) {
+            clones.push_back(load);
+          });
+          for (auto [load, clone] : llvm::zip_equal(loads, clones))
+            clampIndices(b, block, load, clone);
+        }
         auto yield = cast<YieldOp>(block.getTerminator());
         return mapping.lookupOrDefault(yield.getScore());
       });

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Consumer.h"
+#include "attnfuse/KernelGen/ValueFilter.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 
 using namespace mlir;
@@ -48,6 +49,15 @@ Consumer::LoopState Consumer::LoopState::unflatten(ValueRange values,
   state.weights = take(like.weights.size());
   state.output = take(like.output.size());
   return state;
+}
+
+/// Neighbouring accumulators as pairs of `type`, which are one operand of the
+/// next product.
+static Values packPairs(KernelBuilder &b, ArrayRef<Value> elements, Type type) {
+  Values packed;
+  for (size_t index = 0; index < elements.size(); index += 2)
+    packed.push_back(b.pack(elements[index], elements[index + 1], type));
+  return packed;
 }
 
 /// By step of 16 columns, distance of an operand whose columns run along k.
@@ -240,15 +250,6 @@ Values Consumer::buildWeightedSum(const LoopState &state, Value number,
                             b.add(valueDescriptor, b.shrU(slot, 4)));
 }
 
-Values Consumer::packWeights(ArrayRef<Value> weights) {
-  // Two neighbouring accumulators are one operand of the next product.
-  Values packed;
-  for (size_t index = 0; index < weights.size(); index += 2)
-    packed.push_back(
-        b.pack(weights[index], weights[index + 1], problem.getElementType()));
-  return packed;
-}
-
 /// The first tile of the walk may always be a boundary tile.
 Consumer::LoopState Consumer::buildFirstStep(LoopState state) {
   Part part(b, "first_step");
@@ -259,7 +260,7 @@ Consumer::LoopState Consumer::buildFirstStep(LoopState state) {
   scoreTile->applyChain(b, scores, firstKey);
   scoreTile->applyMask(b, scores, firstKey);
   buildNormalizer(state, scores, TileKind::Boundary, {});
-  state.weights = packWeights(scores);
+  state.weights = packPairs(b, scores, problem.getElementType());
   // Zeros that are made here, and not by moves in the loop's entry.
   state.output = pin(b, state.output);
   state.position = walk->next(b, state.position);
@@ -339,7 +340,7 @@ void Consumer::buildStep(LoopState &state, TileKind kind) {
     retireProduct();
     scores = pin(b, scores);
   }
-  state.weights = packWeights(scores);
+  state.weights = packPairs(b, scores, problem.getElementType());
   buildRescale(state, rescales);
 }
 
@@ -467,22 +468,12 @@ void Consumer::buildEpilogue(LoopState state, Value round) {
       values.append({row.reference, row.sum});
     return values;
   };
+  buildStore(state.output);
   Values rows = flatten(state.rows);
   rows = b.ifElse(
       b.anyLane(b.notI(b.eqF(probe, b.f32(0)))), ValueRange(rows).getTypes(),
-      [&] { return flatten(buildExactRows()); },
-      [&] {
-        if (context.stagesOutput())
-          for (int64_t column = 0; column < context.dims.v;
-               column += ExactRows::kColumns)
-            stage(b.i32(column), ArrayRef(state.output)
-                                     .slice(column / ExactRows::kColumns *
-                                                ExactRows::kShape.getSize(),
-                                            ExactRows::kShape.getSize()));
-        else
-          outputRows->store(b, state.output);
-        return rows;
-      });
+      [&] { return flatten(replaceNonFiniteRows(state.rows)); },
+      [&] { return rows; });
   if (context.stagesOutput())
     storeStaged(round);
   if (op.getLse() && !op.getLse().use_empty()) {
@@ -492,16 +483,51 @@ void Consumer::buildEpilogue(LoopState state, Value round) {
   }
 }
 
-ExactRows::Rows Consumer::buildExactRows() {
+void Consumer::buildStore(ArrayRef<Value> output) {
+  if (!context.stagesOutput())
+    return outputRows->store(b, output);
+  int64_t size = ExactRows::kShape.getSize();
+  for (int64_t part = 0; part * size < int64_t(output.size()); ++part)
+    storeMatrix(b, getStagedAddress(b.i32(part * ExactRows::kColumns)),
+                packPairs(b, output.slice(part * size, size),
+                          problem.getOutputType()));
+}
+
+ExactRows::Rows Consumer::replaceNonFiniteRows(
+    ArrayRef<OnlineNormalizer::Row> rows) {
   Value row = b.add(query.firstRow, tileRow);
-  return ExactRows(context, normalizer, query, *walk, row, lane)
-      .emit(b, [&](Value column, ArrayRef<Value> output) {
-        if (context.stagesOutput())
-          stage(column, output);
-        else
-          OutputRows(problem, query, ExactRows::kShape, row, tileColumn, column)
-              .store(b, output);
-      });
+  syncWarp(b);
+  ExactRows::Rows exact =
+      ExactRows(context, normalizer, query, *walk, row, lane)
+          .emit(b, [&](Value column, ArrayRef<Value> output) {
+            // What is finite stays, so that it does not depend on what the
+            // warp's other rows hold.
+            if (!context.stagesOutput()) {
+              OutputRows(problem, query, ExactRows::kShape, row, tileColumn,
+                         column)
+                  .replaceNonFinite(b, output);
+              return;
+            }
+            Type type = problem.getOutputType();
+            Value address = getStagedAddress(column);
+            Values staged = loadMatrix(b, address);
+            for (auto [pair, other] :
+                 llvm::zip_equal(staged, packPairs(b, output, type)))
+              pair = replaceNonFinite(b, pair, other, type);
+            storeMatrix(b, address, staged);
+          });
+  for (auto [state, old] : llvm::zip_equal(exact, rows)) {
+    // A row's sum is a number iff its reference and weights are.
+    Value isNumber = b.eqF(old.sum, old.sum);
+    state.reference = b.select(isNumber, old.reference, state.reference);
+    state.sum = b.select(isNumber, old.sum, state.sum);
+  }
+  return exact;
+}
+
+Value Consumer::getStagedAddress(Value column) {
+  Value inPanel = b.shl(b.remU(column, kPanelColumns), 1);
+  return b.xorI(b.add(getStagedPanel(column), matrixOffset), inPanel);
 }
 
 Value Consumer::getStagedPanel(Value column) {
@@ -509,16 +535,6 @@ Value Consumer::getStagedPanel(Value column) {
   return b.add(b.add(context.shared, context.plan.output),
                b.add(b.mul(group, kGroupPanelBytes),
                      b.mul(panel, context.tile.tileM * kPanelPitch)));
-}
-
-void Consumer::stage(Value column, ArrayRef<Value> output) {
-  Values packed;
-  for (size_t index = 0; index < output.size(); index += 2)
-    packed.push_back(b.pack(output[index], output[index + 1],
-                            problem.getOutputType()));
-  Value inPanel = b.shl(b.remU(column, kPanelColumns), 1);
-  storeMatrix(b, b.xorI(b.add(getStagedPanel(column), matrixOffset), inPanel),
-              packed);
 }
 
 void Consumer::storeStaged(Value round) {

@@ -55,11 +55,13 @@ private:
   void buildRescale(LoopState &state,
                     ArrayRef<OnlineNormalizer::Rescale> rescales);
   void waitNextKey(const LoopState &state);
-  Values packWeights(ArrayRef<Value> weights);
-  /// Computes the rows anew; stores them, or stages them for the accelerator.
-  ExactRows::Rows buildExactRows();
-  /// Stages 16 columns of the warp's rows from `column` on.
-  void stage(Value column, ArrayRef<Value> output);
+  /// Stores the output, or stages it for the accelerator.
+  void buildStore(ArrayRef<Value> output);
+  /// Replaces what is not finite in the warp's rows, stored or staged, and in
+  /// their states.
+  ExactRows::Rows replaceNonFiniteRows(ArrayRef<OnlineNormalizer::Row> rows);
+  /// Where the lane stages its row of 16 columns from `column` on.
+  Value getStagedAddress(Value column);
   void storeStaged(Value round);
   /// Address of this warpgroup's rows of the panel of `column`.
   Value getStagedPanel(Value column);

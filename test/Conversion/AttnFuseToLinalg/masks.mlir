@@ -119,3 +119,16 @@ func.func @blocks_per_head(%s: tensor<2x4x100x64xf32>, %rows: tensor<1x4x8xi32>,
       : tensor<2x4x100x64xf32>, tensor<1x4x8xi32>, tensor<?xi32>
   return %m : tensor<2x4x100x64xf32>
 }
+
+// -----
+
+// Constant lists in order, with an entry that no row names.
+// CHECK-LABEL: func.func @constant_lists
+// CHECK-NOT: attnfuse.block_sparse
+func.func @constant_lists(%s: tensor<1x1x32x64xf32>) -> tensor<1x1x32x64xf32> {
+  %rows = arith.constant dense<[0, 2, 2]> : tensor<3xi32>
+  %cols = arith.constant dense<[0, 3, -7]> : tensor<3xi32>
+  %m = attnfuse.block_sparse %s, %rows, %cols {query_block = 16, key_block = 16}
+      : tensor<1x1x32x64xf32>, tensor<3xi32>, tensor<3xi32>
+  return %m : tensor<1x1x32x64xf32>
+}

@@ -63,38 +63,46 @@ func.func @rope_no_merge(%x: !x, %y: tensor<1x2x?x4xf16>, %off: i64, %pos: tenso
   return %1, %3, %5, %7, %9, %11, %13 : !x, !x, !x, !x, !x, !x, tensor<1x2x?x4xf16>
 }
 
-// The default scale is 1/2: -4 / 2 from q on either side, 1/8 from k.
+// The default scale is 1/2: -1 from q on either side, 1 from k, and with the
+// leave to reassociate -6 from q and 1/8 from k.
 // CHECK-LABEL: func @scale
 // CHECK-SAME: (%[[X:.+]]: tensor
 func.func @scale(%x: !x) -> (tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>) {
-  // CHECK-NEXT: %[[A:.+]] = attnfuse.scaled_dot_product %[[X]], %[[X]] {scale = -2.500000e-01 : f64}
-  // CHECK-NEXT: %[[B:.+]] = attnfuse.scaled_dot_product %[[X]], %[[X]] {scale = 1.200000e+01 : f64}
+  // CHECK-NEXT: %[[A:.+]] = attnfuse.scaled_dot_product %[[X]], %[[X]] {scale = -5.000000e-01 : f64}
+  // CHECK-NEXT: %[[B:.+]] = attnfuse.scaled_dot_product %[[X]], %[[X]] {scale = -2.250000e+00 : f64}
   // CHECK-NEXT: return %[[A]], %[[B]]
-  %four = arith.constant dense<-4.0> : !x
+  %minus = arith.constant dense<-1.0> : !x
+  %one = arith.constant dense<1.0> : !x
+  %six = arith.constant dense<-6.0> : !x
   %eighth = arith.constant dense<0.125> : !x
-  %q = arith.mulf %x, %four : !x
-  %k = arith.mulf %eighth, %x : !x
+  %q = arith.mulf %x, %minus : !x
+  %k = "arith.mulf"(%one, %x) <{fastmath = #arith.fastmath<none>}> : (!x, !x) -> !x
+  %qr = arith.mulf %x, %six fastmath<reassoc> : !x
+  %kr = arith.mulf %eighth, %x fastmath<fast> : !x
   %a = attnfuse.scaled_dot_product %q, %k : !x, !x -> tensor<1x2x2x2xf32>
-  %b = attnfuse.scaled_dot_product %q, %x {scale = -3.0} : !x, !x -> tensor<1x2x2x2xf32>
+  %b = attnfuse.scaled_dot_product %qr, %kr {scale = 3.0} : !x, !x -> tensor<1x2x2x2xf32>
   return %a, %b : tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>
 }
 
-// 3 would round, 0 and inf are not powers of two, the last is no splat, and
-// the last but one would leave the range of f64.
+// 4 overflows f16 from 16384 on and 1/8 loses digits of subnormal numbers; 0
+// and inf are no scales, the last is no splat, and the last but one would
+// leave the range of f32.
 // CHECK-LABEL: func @no_scale
 func.func @no_scale(%x: !x, %k: !x) -> (tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>) {
-  // CHECK-COUNT-5: arith.mulf
-  %three = arith.constant dense<3.0> : !x
+  // CHECK-COUNT-6: arith.mulf
+  %four = arith.constant dense<4.0> : !x
+  %eighth = arith.constant dense<0.125> : !x
   %zero = arith.constant dense<0.0> : !x
   %inf = arith.constant dense<0x7C00> : !x
   %two = arith.constant dense<2.0> : !x
   %mixed = arith.constant dense<[[[[2.0, 2.0, 2.0, 2.0], [2.0, 2.0, 2.0, 4.0]], [[2.0, 2.0, 2.0, 2.0], [2.0, 2.0, 2.0, 2.0]]]]> : !x
-  %q0 = arith.mulf %x, %three : !x
-  %q1 = arith.mulf %x, %zero : !x
-  %q2 = arith.mulf %x, %inf : !x
-  %q3 = arith.mulf %x, %two : !x
-  %q4 = arith.mulf %x, %mixed : !x
-  %0 = attnfuse.scaled_dot_product %q0, %k : !x, !x -> tensor<1x2x2x2xf32>
+  %q0 = arith.mulf %x, %four : !x
+  %k0 = arith.mulf %k, %eighth fastmath<nnan, ninf> : !x
+  %q1 = arith.mulf %x, %zero fastmath<reassoc> : !x
+  %q2 = arith.mulf %x, %inf fastmath<reassoc> : !x
+  %q3 = arith.mulf %x, %two fastmath<reassoc> : !x
+  %q4 = arith.mulf %x, %mixed fastmath<reassoc> : !x
+  %0 = attnfuse.scaled_dot_product %q0, %k0 : !x, !x -> tensor<1x2x2x2xf32>
   %1 = attnfuse.scaled_dot_product %q1, %k : !x, !x -> tensor<1x2x2x2xf32>
   %2 = attnfuse.scaled_dot_product %q2, %k : !x, !x -> tensor<1x2x2x2xf32>
   %3 = attnfuse.scaled_dot_product %q3, %k {scale = 3.0e+38} : !x, !x -> tensor<1x2x2x2xf32>

@@ -31,31 +31,34 @@ func.func @alibi_standard(%s: !s) -> (!s, !s, !s) {
   return %a, %b, %c : !s, !s, !s
 }
 
+// Of the slopes of each head, one is 0.
 // CHECK-LABEL: func @alibi_merge
 func.func @alibi_merge(%s: !s) -> !s {
-  // CHECK: %[[C:.+]] = arith.constant dense<[5.625000e-01, 0.25390625]>
+  // CHECK: %[[C:.+]] = arith.constant dense<[1.000000e-01, 3.000000e+38]>
   // CHECK-NEXT: %[[R:.+]] = attnfuse.alibi %{{.+}} top_left slopes(%[[C]] : tensor<2xf32>)
   // CHECK-NEXT: return %[[R]]
-  %m = arith.constant dense<[0.5, 0.25]> : tensor<2xf32>
+  %m = arith.constant dense<[0.1, 0.0]> : tensor<2xf32>
+  %n = arith.constant dense<[0.0, 3.0e+38]> : tensor<2xf32>
   %a = attnfuse.alibi %s top_left slopes(%m : tensor<2xf32>) : !s
-  %b = attnfuse.alibi %a top_left : !s
+  %b = attnfuse.alibi %a top_left slopes(%n : tensor<2xf32>) : !s
   return %b : !s
 }
 
-// Two diagonals, run-time slopes, an overflow, a second use: no merging.
+// Two diagonals, run-time slopes, a sum that rounds, a second use: no merging.
 // CHECK-LABEL: func @alibi_no_merge
 func.func @alibi_no_merge(%s: !s, %t: tensor<2xf32>) -> (!s, !s, !s, !s, !s) {
   // CHECK-COUNT-8: attnfuse.alibi
   // CHECK-NEXT: return
-  %big = arith.constant dense<3.0e+38> : tensor<2xf32>
-  %0 = attnfuse.alibi %s top_left : !s
-  %1 = attnfuse.alibi %0 bottom_right : !s
-  %2 = attnfuse.alibi %s top_left : !s
+  %m = arith.constant dense<[0.0, 0.1]> : tensor<2xf32>
+  %n = arith.constant dense<[0.1, 0.0]> : tensor<2xf32>
+  %0 = attnfuse.alibi %s top_left slopes(%m : tensor<2xf32>) : !s
+  %1 = attnfuse.alibi %0 bottom_right slopes(%n : tensor<2xf32>) : !s
+  %2 = attnfuse.alibi %s top_left slopes(%m : tensor<2xf32>) : !s
   %3 = attnfuse.alibi %2 top_left slopes(%t : tensor<2xf32>) : !s
-  %4 = attnfuse.alibi %s top_left slopes(%big : tensor<2xf32>) : !s
-  %5 = attnfuse.alibi %4 top_left slopes(%big : tensor<2xf32>) : !s
-  %6 = attnfuse.alibi %s bottom_right : !s
-  %7 = attnfuse.alibi %6 bottom_right : !s
+  %4 = attnfuse.alibi %s top_left slopes(%m : tensor<2xf32>) : !s
+  %5 = attnfuse.alibi %4 top_left : !s
+  %6 = attnfuse.alibi %s top_left slopes(%m : tensor<2xf32>) : !s
+  %7 = attnfuse.alibi %6 top_left slopes(%n : tensor<2xf32>) : !s
   return %1, %3, %5, %6, %7 : !s, !s, !s, !s, !s
 }
 
@@ -111,17 +114,33 @@ func.func @bias_splat(%s: tensor<1x2x64x64xf32>) -> tensor<1x2x64x64xf32> {
   return %a : tensor<1x2x64x64xf32>
 }
 
-// S4: -inf masks against +inf too. S5: twice the lowest f32 is no mask.
+// Of two entries one is 0, or -inf, which masks against +inf and NaN too (S4).
 // CHECK-LABEL: func @bias_merge
 func.func @bias_merge(%s: tensor<1x2x8x4xf32>) -> tensor<1x2x8x4xf32> {
-  // CHECK-NEXT: %[[C:.+]] = arith.constant dense<[3.500000e+00, 0xFF800000, -3.40282347E+38, 0x7F800000]> : tensor<4xf32>
+  // CHECK-NEXT: %[[C:.+]] = arith.constant dense<[1.500000e+00, 0xFF800000, 0.333333343, 0xFF800000]> : tensor<4xf32>
   // CHECK-NEXT: %[[R:.+]] = attnfuse.additive_bias %{{.+}}, %[[C]] : tensor<1x2x8x4xf32>, tensor<4xf32>
   // CHECK-NEXT: return %[[R]]
-  %a = arith.constant dense<[1.5, 0x7F80, 0xFF7F, 0x7F80]> : tensor<4xbf16>
-  %b = arith.constant dense<[2.0, 0xFF800000, -3.40282347E+38, 1.0]> : tensor<4xf32>
+  %a = arith.constant dense<[1.5, 0x7F80, -0.0, 0xFF80]> : tensor<4xbf16>
+  %b = arith.constant dense<[0.0, 0xFF800000, 0.333333343, 0x7FC00000]> : tensor<4xf32>
   %0 = attnfuse.additive_bias %s, %a : tensor<1x2x8x4xf32>, tensor<4xbf16>
   %1 = attnfuse.additive_bias %0, %b : tensor<1x2x8x4xf32>, tensor<4xf32>
   return %1 : tensor<1x2x8x4xf32>
+}
+
+// (s + 1e8) + -1e8 is not s + 0, and the largest f32 twice is not infinite if
+// s is negative.
+// CHECK-LABEL: func @bias_rounds
+func.func @bias_rounds(%s: tensor<1x2x8x4xf32>) -> (tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>) {
+  // CHECK-COUNT-4: attnfuse.additive_bias
+  // CHECK-NEXT: return
+  %a = arith.constant dense<[0.0, 1.0e+8, 0.0, 0.0]> : tensor<4xf32>
+  %b = arith.constant dense<[0.0, -1.0e+8, 0.0, 0.0]> : tensor<4xf32>
+  %c = arith.constant dense<[0.0, 3.40282347E+38, 0.0, 0.0]> : tensor<4xf32>
+  %0 = attnfuse.additive_bias %s, %a : tensor<1x2x8x4xf32>, tensor<4xf32>
+  %1 = attnfuse.additive_bias %0, %b : tensor<1x2x8x4xf32>, tensor<4xf32>
+  %2 = attnfuse.additive_bias %s, %c : tensor<1x2x8x4xf32>, tensor<4xf32>
+  %3 = attnfuse.additive_bias %2, %c : tensor<1x2x8x4xf32>, tensor<4xf32>
+  return %1, %3 : tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>
 }
 
 // Two shapes, a run-time bias, another op between, a second use: no merging.
@@ -130,8 +149,8 @@ func.func @bias_no_merge(%s: tensor<1x2x8x4xf32>, %t: tensor<4xf32>)
     -> (tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>) {
   // CHECK-COUNT-8: attnfuse.additive_bias
   // CHECK-NEXT: return
-  %a = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
-  %b = arith.constant dense<[[[1.0]], [[2.0]]]> : tensor<2x1x1xf32>
+  %a = arith.constant dense<[0.0, 0.0, 0.0, 0xFF800000]> : tensor<4xf32>
+  %b = arith.constant dense<[[[0.0]], [[0xFF800000]]]> : tensor<2x1x1xf32>
   %0 = attnfuse.additive_bias %s, %a : tensor<1x2x8x4xf32>, tensor<4xf32>
   %1 = attnfuse.additive_bias %0, %b : tensor<1x2x8x4xf32>, tensor<2x1x1xf32>
   %2 = attnfuse.additive_bias %s, %a : tensor<1x2x8x4xf32>, tensor<4xf32>

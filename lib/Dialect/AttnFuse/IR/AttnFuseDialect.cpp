@@ -41,6 +41,64 @@ Operation *AttnFuseDialect::materializeConstant(OpBuilder &builder,
 }
 
 //===----------------------------------------------------------------------===//
+// Attributes on other dialects' ops
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+AttnFuseDialect::verifyOperationAttribute(Operation *op,
+                                          NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  Attribute value = attribute.getValue();
+  if (name == kTargetAttrName) {
+    if (isa<TargetAttr>(value))
+      return success();
+    return op->emitError("expected '")
+           << name << "' to be a target such as #attnfuse.target<\"sm_80\">, "
+           << "got " << value;
+  }
+  if (name == kManifestAttrName) {
+    if (isa<StringAttr>(value))
+      return success();
+    return op->emitError("expected '")
+           << name << "' to be a string, got " << value;
+  }
+  if (name == kNameAttr)
+    return op->emitError("expected '")
+           << name << "' on an argument or result of a function, got it on '"
+           << op->getName() << "'";
+  return op->emitError("unknown attribute '")
+         << name << "': expected '" << kTargetAttrName
+         << "', or a name without 'attnfuse.'";
+}
+
+/// An attribute of argument or result `index` of a function.
+static LogicalResult verifyFunctionAttribute(Operation *op, StringRef kind,
+                                             unsigned index,
+                                             NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name != kNameAttr)
+    return op->emitError("unknown attribute '")
+           << name << "' of " << kind << " " << index << ": expected '"
+           << kNameAttr << "', or a name without 'attnfuse.'";
+  auto value = dyn_cast<StringAttr>(attribute.getValue());
+  if (value && !value.empty())
+    return success();
+  return op->emitError("expected '")
+         << name << "' of " << kind << " " << index
+         << " to be a string that is not empty, got " << attribute.getValue();
+}
+
+LogicalResult AttnFuseDialect::verifyRegionArgAttribute(
+    Operation *op, unsigned, unsigned index, NamedAttribute attribute) {
+  return verifyFunctionAttribute(op, "argument", index, attribute);
+}
+
+LogicalResult AttnFuseDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned, unsigned index, NamedAttribute attribute) {
+  return verifyFunctionAttribute(op, "result", index, attribute);
+}
+
+//===----------------------------------------------------------------------===//
 // BandAttr: <align (, left = N)? (, right = N)?>
 //===----------------------------------------------------------------------===//
 

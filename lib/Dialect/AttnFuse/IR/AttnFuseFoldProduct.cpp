@@ -89,8 +89,11 @@ struct MergeRopes : OpRewritePattern<RopeOp> {
   }
 };
 
-/// The power of two that `value` is multiplied by, and what is multiplied.
-std::optional<std::pair<double, Value>> matchPowerOfTwoFactor(Value value) {
+/// The factor that `value` is multiplied by and that may move into the scale,
+/// and what is multiplied. Even a power of two may overflow or lose digits in
+/// the type of q, so a factor other than 1 and -1 moves only with the leave of
+/// the product's fast-math flags.
+std::optional<std::pair<double, Value>> matchMovableFactor(Value value) {
   auto product = value.getDefiningOp<arith::MulFOp>();
   if (!product)
     return std::nullopt;
@@ -105,22 +108,22 @@ std::optional<std::pair<double, Value>> matchPowerOfTwoFactor(Value value) {
     if (next && !isInOrder(next, product))
       continue;
     APFloat splat = constant.getSplatValue<APFloat>();
-    // getExactLog2Abs is INT_MIN for what is not a power of two.
-    if (splat.isFiniteNonZero() && splat.getExactLog2Abs() != INT_MIN)
+    bool mayRound = arith::bitEnumContainsAll(product.getFastmath(),
+                                              arith::FastMathFlags::reassoc);
+    if (splat.isFiniteNonZero() && (mayRound || abs(splat).isExactlyValue(1.0)))
       return std::pair(splat.convertToDouble(), Value(other));
   }
   return std::nullopt;
 }
 
-/// (2^n q) k^T -> q k^T with 2^n in the scale, and the same for k. Only powers
-/// of two: these do not round, so that q k^T has the same value.
+/// (a q) k^T -> q k^T with a in the scale, and the same for k.
 struct FoldFactorIntoScale : OpRewritePattern<ScaledDotProductOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(ScaledDotProductOp op,
                                 PatternRewriter &rewriter) const override {
     for (OpOperand *operand : {&op.getQueryMutable(), &op.getKeyMutable()}) {
-      auto match = matchPowerOfTwoFactor(operand->get());
+      auto match = matchMovableFactor(operand->get());
       if (!match)
         continue;
       double scale = op.getScaleOrDefault() * match->first;

@@ -76,7 +76,8 @@ struct DropStandardSlopes : OpRewritePattern<AlibiOp> {
   }
 };
 
-/// Two alibi of one alignment with constant slopes become one with their sum.
+/// Two alibi of one alignment with constant slopes become one, where that does
+/// not round differently: of the two slopes of each head, one is 0.
 struct MergeAlibi : OpRewritePattern<AlibiOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -91,10 +92,9 @@ struct MergeAlibi : OpRewritePattern<AlibiOp> {
       return failure();
     SmallVector<float> sum;
     for (auto [x, y] : llvm::zip_equal(*a, *b)) {
-      sum.push_back(x + y);
-      // An infinite sum of finite slopes would make NaN of a distance of 0.
-      if (!std::isfinite(sum.back()))
+      if (x != 0 && y != 0)
         return failure();
+      sum.push_back(x + y);
     }
     RankedTensorType type = op.getSlopes()
                                 ? op.getSlopes().getType()
@@ -147,8 +147,9 @@ struct ShrinkSplatBias : OpRewritePattern<AdditiveBiasOp> {
   }
 };
 
-/// Two constant biases of one shape become one in f32. As in the ops, -inf in
-/// either masks (spec S4), and finite values do not add up to a mask (S5).
+/// Two constant biases of one shape become one in f32, where that does not
+/// round differently: of the two entries of each element, one is 0, or one is
+/// -inf and masks (spec S4).
 struct MergeBiases : OpRewritePattern<AdditiveBiasOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -164,8 +165,12 @@ struct MergeBiases : OpRewritePattern<AdditiveBiasOp> {
       return failure();
     SmallVector<APFloat> sum;
     for (auto [x, y] :
-         llvm::zip_equal(a.getValues<APFloat>(), b.getValues<APFloat>()))
-      sum.push_back(add(toSingle(x), toSingle(y)));
+         llvm::zip_equal(a.getValues<APFloat>(), b.getValues<APFloat>())) {
+      std::optional<APFloat> entry = add(toSingle(x), toSingle(y));
+      if (!entry)
+        return failure();
+      sum.push_back(*entry);
+    }
     Value bias = arith::ConstantOp::create(
         rewriter, op.getLoc(),
         DenseElementsAttr::get(RankedTensorType::get(a.getType().getShape(),
@@ -186,16 +191,14 @@ private:
     return value;
   }
 
-  static APFloat add(APFloat x, APFloat y) {
-    bool isMask = (x.isInfinity() && x.isNegative()) ||
-                  (y.isInfinity() && y.isNegative());
-    const llvm::fltSemantics &single = APFloat::IEEEsingle();
-    if (isMask)
-      return APFloat::getInf(single, /*Negative=*/true);
-    x.add(y, APFloat::rmNearestTiesToEven);
-    if (x.isInfinity() && x.isNegative())
-      return APFloat::getLargest(single, /*Negative=*/true);
-    return x;
+  /// What to add once instead of `x` and `y`, if that is exact.
+  static std::optional<APFloat> add(const APFloat &x, const APFloat &y) {
+    for (const APFloat &entry : {x, y})
+      if (entry.isInfinity() && entry.isNegative())
+        return entry;
+    if (x.isZero())
+      return y;
+    return y.isZero() ? std::optional(x) : std::nullopt;
   }
 };
 

@@ -14,6 +14,7 @@
 #define ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTNFUSE_H
 
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuseEnums.h"
+#include "attnfuse/Dialect/AttnFuse/IR/AttributeNames.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -36,6 +36,16 @@ def AttnFuseExpandAlibiSlopePass : Pass<"attnfuse-expand-alibi-slope"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def AttnFuseGuardDivisionPass : Pass<"attnfuse-guard-division"> {
+  let summary = "make integer divisions of numbers that are not known harmless";
+  let description = [{
+    Where a divisor may be 0, or the quotient too large, divides by 1 instead:
+    the result is one of those that the division may have, and the host's
+    processor does not trap. Applies to scalars, so tensors go to loops before.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def AttnFuseSelectSchedulePass : Pass<"attnfuse-select-schedule"> {
   let summary = "choose tiles and warps for every attnfuse.attention";
   let description = [{

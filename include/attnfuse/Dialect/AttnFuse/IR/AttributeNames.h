@@ -1,0 +1,28 @@
+//===- AttributeNames.h - Attributes on other dialects' ops -----*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTRIBUTENAMES_H
+#define ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTRIBUTENAMES_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/StringRef.h"
+
+// The dialect verifies that there are no others, and their types.
+namespace mlir::attnfuse {
+
+/// On an argument or result of a function, a string: overrides its name.
+inline constexpr StringLiteral kNameAttr = "attnfuse.name";
+
+/// On a module, a TargetAttr: the machine that code is generated for.
+inline constexpr StringLiteral kTargetAttrName = "attnfuse.target";
+
+/// On a gpu.module, a string: its function's entry of the manifest.
+inline constexpr StringLiteral kManifestAttrName = "attnfuse.manifest";
+
+} // namespace mlir::attnfuse
+
+#endif // ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTRIBUTENAMES_H
