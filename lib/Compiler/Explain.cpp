@@ -70,18 +70,26 @@ void printAttention(raw_ostream &os, AttentionOp op, const TargetInfo &target) {
   if (!schedule)
     return;
   KernelTile tile = getKernelTile(schedule);
-  KernelResources resources = getKernelResources(
-      PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()), tile);
+  KernelResources resources =
+      getKernelResources(PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()),
+                         tile, bool(op.getKRotationAttr()));
   os << "  tile: " << tile.tileM << " queries x " << tile.tileN << " keys, "
      << tile.warps << " warps, q in "
-     << (tile.qInRegisters ? "registers" : "shared memory") << "\n"
-     << "  takes: " << resources.sharedMemory << " bytes of shared memory of "
+     << (tile.qInRegisters ? "registers" : "shared memory") << "\n";
+  if (tile.pipeline)
+    os << "  pipeline: " << kWarpgroupWarps << " more warps load, "
+       << tile.pipeline->stages << " stages of k and v; persistent blocks\n";
+  os << "  takes: " << resources.sharedMemory << " bytes of shared memory of "
      << target.maxSharedPerBlock << ", about " << resources.registersPerThread
      << " registers per thread (an estimate; the assembler may take up to "
-     << target.maxRegistersPerThread << ")\n"
-     << "  blocks per SM: at most " << getMostBlocksPerSm(resources, target)
-     << " by shared memory and threads, " << getBlocksPerSm(resources, target)
-     << " if the estimate of registers holds\n";
+     << resources.registerLimit.value_or(target.maxRegistersPerThread) << ")\n";
+  if (tile.pipeline)
+    os << "  blocks per SM: " << resources.pipelinedBlocks << "\n";
+  else
+    os << "  blocks per SM: at most " << getMostBlocksPerSm(resources, target)
+       << " by shared memory and threads, "
+       << getBlocksPerSm(resources, target)
+       << " if the estimate of registers holds\n";
 }
 } // namespace
 

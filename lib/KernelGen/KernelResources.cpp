@@ -41,6 +41,8 @@ SharedMemoryPlan::SharedMemoryPlan(const PaddedHeadDims &dims,
 /// Two kernels' worth of shared memory is never asked for: what one block of
 /// the largest supported chip may have.
 static constexpr int64_t kPipelinedMemoryLimit = 227 * 1024;
+/// What the system takes for each block.
+static constexpr int64_t kReservedMemory = 1024;
 static constexpr int64_t kPanelColumns = 64;
 
 PipelinedMemoryPlan::PipelinedMemoryPlan(const PaddedHeadDims &dims,
@@ -66,11 +68,15 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const PaddedHeadDims &dims,
 }
 
 RoleRegisters RoleRegisters::get(int64_t computingWarpgroups,
-                                 bool rotatesKeys) {
-  // 64 Ki in all: 512 for the threads of equal place in the warpgroups.
+                                 int64_t blocksPerSm, bool rotatesKeys) {
+  // 512 of an SM for the threads of equal place in its warpgroups, and at most
+  // 256 for each.
   switch (computingWarpgroups) {
-  case 1:
-    return rotatesKeys ? RoleRegisters{120, 256} : RoleRegisters{56, 256};
+  case 1: {
+    int64_t load = rotatesKeys ? 80 : 32;
+    int64_t both = llvm::alignDown(512 / blocksPerSm, 16);
+    return {load, std::min<int64_t>(256, both - load)};
+  }
   case 2:
     return rotatesKeys ? RoleRegisters{72, 216} : RoleRegisters{24, 240};
   default:
@@ -78,25 +84,45 @@ RoleRegisters RoleRegisters::get(int64_t computingWarpgroups,
   }
 }
 
-KernelResources mlir::attnfuse::getKernelResources(const PaddedHeadDims &dims,
-                                                   const KernelTile &tile,
-                                                   bool rotatesKeys) {
-  // Per thread, an m16n8 accumulator holds 4 values of f32 and an m16k16
-  // operand 4 registers of packed pairs. Packed probabilities are operands.
+/// Per thread, an m16n8 accumulator holds 4 values of f32 and an m16k16 operand
+/// 4 registers of packed pairs. Packed probabilities are operands.
+static int64_t getFragmentRegisters(const PaddedHeadDims &dims,
+                                    const KernelTile &tile) {
   int64_t rowTiles = tile.getRowTilesPerWarp();
   int64_t output = rowTiles * (dims.v / 8) * 4;
   int64_t scores = rowTiles * (tile.tileN / 8) * 4;
   int64_t probabilities = rowTiles * (tile.tileN / 16) * 4;
   int64_t query = tile.qInRegisters ? rowTiles * (dims.qk / 16) * 4 : 0;
-  if (tile.pipeline)
-    return {PipelinedMemoryPlan(dims, tile).size,
-            output + scores + probabilities + query + kPipelinedRegisters,
-            tile.getThreads(),
-            RoleRegisters::get(tile.warps / kWarpgroupWarps, rotatesKeys)
-                .compute};
-  return {SharedMemoryPlan(dims, tile).size,
-          output + scores + probabilities + query + kOtherRegisters,
-          tile.getThreads()};
+  return output + scores + probabilities + query;
+}
+
+int64_t mlir::attnfuse::getPipelinedBlocksPerSm(const PaddedHeadDims &dims,
+                                                const KernelTile &tile,
+                                                bool rotatesKeys) {
+  if (tile.warps != kWarpgroupWarps)
+    return 1;
+  int64_t registers = getFragmentRegisters(dims, tile) + kPipelinedRegisters;
+  int64_t shared = PipelinedMemoryPlan(dims, tile).size + kReservedMemory;
+  for (int64_t blocks : {3, 2})
+    if (blocks * shared <= kPipelinedMemoryLimit + kReservedMemory &&
+        registers <= RoleRegisters::get(1, blocks, rotatesKeys).compute)
+      return blocks;
+  return 1;
+}
+
+KernelResources mlir::attnfuse::getKernelResources(const PaddedHeadDims &dims,
+                                                   const KernelTile &tile,
+                                                   bool rotatesKeys) {
+  int64_t registers = getFragmentRegisters(dims, tile);
+  if (!tile.pipeline)
+    return {SharedMemoryPlan(dims, tile).size, registers + kOtherRegisters,
+            tile.getThreads()};
+  int64_t blocks = getPipelinedBlocksPerSm(dims, tile, rotatesKeys);
+  return {PipelinedMemoryPlan(dims, tile).size,
+          registers + kPipelinedRegisters, tile.getThreads(),
+          RoleRegisters::get(tile.warps / kWarpgroupWarps, blocks, rotatesKeys)
+              .compute,
+          blocks};
 }
 
 int64_t mlir::attnfuse::getBlocksPerSm(const KernelResources &resources,
@@ -106,7 +132,9 @@ int64_t mlir::attnfuse::getBlocksPerSm(const KernelResources &resources,
       resources.threads > target.maxThreadsPerBlock)
     return 0;
   if (resources.registerLimit)
-    return resources.registersPerThread <= *resources.registerLimit;
+    return resources.registersPerThread <= *resources.registerLimit
+               ? resources.pipelinedBlocks
+               : 0;
   int64_t shared = resources.sharedMemory + target.sharedReservedPerBlock;
   int64_t registers =
       resources.threads / kWarpSize *

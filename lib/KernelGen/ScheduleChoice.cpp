@@ -216,7 +216,10 @@ namespace {
 /// better. Rules that measurements confirm; see docs/performance.md.
 std::optional<KernelTile> choosePipelinedTile(const ScheduleProblem &problem,
                                               const TargetInfo &target) {
-  if (!target.hasWarpgroupMma() || !problem.allowsTensorMaps)
+  // Loads that go with every score leave the products waiting, and too few
+  // registers.
+  if (!target.hasWarpgroupMma() || !problem.allowsTensorMaps ||
+      problem.readsPerElement)
     return std::nullopt;
   // The widest tiles that registers and shared memory hold.
   int64_t headDim = std::max(problem.dims.qk, problem.dims.v);
@@ -229,6 +232,9 @@ std::optional<KernelTile> choosePipelinedTile(const ScheduleProblem &problem,
   if (problem.queryBlock)
     while (groups > 0 && *problem.queryBlock % (groups * kWarpgroupRows) != 0)
       --groups;
+  // Blocks of few rows share an SM; their tiles must leave each other room.
+  if (groups == 1)
+    tileN = std::min<int64_t>(tileN, 64);
   if (problem.keyBlock)
     while (tileN > 0 && *problem.keyBlock % tileN != 0)
       tileN -= 16;

@@ -79,10 +79,15 @@ TEST(KernelResources, PipelinedPlanHasAlignedTilesThatDoNotOverlap) {
 
 TEST(KernelResources, RolesShareTheRegistersOfAnSm) {
   for (int64_t groups : {1, 2, 3})
-    for (bool rotates : {false, true}) {
-      RoleRegisters registers = RoleRegisters::get(groups, rotates);
-      EXPECT_EQ(registers.load % 8, 0);
-      EXPECT_EQ(registers.compute % 8, 0);
-      EXPECT_LE(128 * (registers.load + groups * registers.compute), 65536);
-    }
+    for (int64_t blocks : {1, 2, 3})
+      for (bool rotates : {false, true}) {
+        if (groups > 1 && blocks > 1)
+          continue;
+        RoleRegisters registers = RoleRegisters::get(groups, blocks, rotates);
+        EXPECT_EQ(registers.load % 8, 0);
+        EXPECT_EQ(registers.compute % 8, 0);
+        EXPECT_LE(registers.compute, 256);
+        EXPECT_LE(128 * blocks * (registers.load + groups * registers.compute),
+                  65536);
+      }
 }

@@ -99,12 +99,18 @@ struct PipelinedMemoryPlan {
 };
 
 /// Registers per thread that the warps of a pipelined block ask for, by the
-/// number of its computing warpgroups and by whether the loading one also
-/// rotates K. Multiples of 8.
+/// number of its computing warpgroups, the blocks that are to share an SM, and
+/// whether the loading warpgroup also rotates K. Multiples of 8.
 struct RoleRegisters {
-  static RoleRegisters get(int64_t computingWarpgroups, bool rotatesKeys);
+  static RoleRegisters get(int64_t computingWarpgroups, int64_t blocksPerSm,
+                           bool rotatesKeys);
   int64_t load, compute;
 };
+
+/// Blocks of a pipelined kernel that share an SM: several if a block has but
+/// one computing warpgroup, which waits for loads and products in turn.
+int64_t getPipelinedBlocksPerSm(const PaddedHeadDims &dims,
+                                const KernelTile &tile, bool rotatesKeys);
 
 struct KernelResources {
   int64_t sharedMemory;
@@ -112,9 +118,10 @@ struct KernelResources {
   /// all else lumped.
   int64_t registersPerThread;
   int64_t threads;
-  /// What the assembler may give a computing thread where that is fixed: in a
-  /// pipelined block, which takes all registers of an SM.
+  /// What the assembler may give a computing thread where that is fixed: in
+  /// pipelined blocks, which take all registers of an SM together.
   std::optional<int64_t> registerLimit = std::nullopt;
+  int64_t pipelinedBlocks = 0;
 };
 
 KernelResources getKernelResources(const PaddedHeadDims &dims,

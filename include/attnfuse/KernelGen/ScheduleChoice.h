@@ -35,6 +35,8 @@ struct ScheduleProblem {
   std::optional<int64_t> keyBlock;
   /// Tensors that the score chain reads.
   int64_t numScoreOperands = 0;
+  /// Whether it reads one anew for every query or key.
+  bool readsPerElement = false;
   /// Whether a band limits the keys.
   bool hasBand = false;
   /// Whether K is rotated in the kernel.

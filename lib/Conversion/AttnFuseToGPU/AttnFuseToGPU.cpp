@@ -121,9 +121,13 @@ static LogicalResult convert(func::FuncOp function) {
              << ", got " << tile.tileM << " x " << tile.tileN;
   if (failed(checkNames(function)))
     return failure();
-  llvm::Expected<TargetInfo> target = getTargetOf(op);
-  if (!target)
-    return op.emitError(llvm::toString(target.takeError()));
+  std::optional<TargetInfo> target;
+  if (tile.pipeline) {
+    llvm::Expected<TargetInfo> known = getTargetOf(op);
+    if (!known)
+      return op.emitError(llvm::toString(known.takeError()));
+    target = *known;
+  }
   llvm::Expected<DimensionClasses> dims = DimensionClasses::analyze(function);
   if (!dims)
     return function.emitError(llvm::toString(dims.takeError()));
@@ -166,8 +170,12 @@ static LogicalResult convert(func::FuncOp function) {
 
   // Without it the assembler spills to fit more blocks on an SM than the
   // schedule asks for.
+  KernelResources resources =
+      getKernelResources(PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()),
+                         tile, bool(op.getKRotationAttr()));
+  int64_t blocksPerSm = tile.pipeline ? resources.pipelinedBlocks : 1;
   kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                  b.getI32IntegerAttr(1));
+                  b.getI32IntegerAttr(blocksPerSm));
 
   ManifestBuilder manifest(op, *dims);
   KernelAbi abi(kernel, manifest.getTensors());
@@ -175,12 +183,10 @@ static LogicalResult convert(func::FuncOp function) {
     sm90::buildAttentionForward(op, kernel, sharedMemory, abi, *target);
   else
     sm80::buildAttentionForward(op, kernel, sharedMemory, abi);
-  KernelResources resources = getKernelResources(
-      PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()), tile);
   module->setAttr(
       kManifestAttrName,
-      b.getStringAttr(manifest.build(kernel.getName(), tile,
-                                     resources.sharedMemory, abi.finalize())));
+      b.getStringAttr(manifest.build(kernel.getName(), tile, resources,
+                                     abi.finalize())));
   return success();
 }
 

@@ -161,7 +161,7 @@ void ManifestBuilder::addChecks() {
 }
 
 std::string ManifestBuilder::build(StringRef kernelName, const KernelTile &tile,
-                                   int64_t sharedMemory,
+                                   const KernelResources &resources,
                                    json::Array parameters) {
   addChecks();
   func::FuncOp function = dims.getFunction();
@@ -180,11 +180,12 @@ std::string ManifestBuilder::build(StringRef kernelName, const KernelTile &tile,
             apply("mul", getDim(op.getQuery(), 0), getDim(op.getQuery(), 1)));
   // Pipelined blocks stay and take one tile after the other.
   if (tile.pipeline)
-    blocks = apply("min", std::move(blocks), "$sm_count");
+    blocks = apply("min", std::move(blocks),
+                   apply("mul", "$sm_count", resources.pipelinedBlocks));
   json::Object kernel{{"name", kernelName},
                       {"block", json::Array{tile.getThreads(), 1, 1}},
                       {"grid", json::Array{std::move(blocks), 1, 1}},
-                      {"shared_memory", sharedMemory},
+                      {"shared_memory", resources.sharedMemory},
                       {"parameters", std::move(parameters)}};
   json::Value manifest =
       json::Object{{"name", function.getName()},

@@ -27,7 +27,8 @@ public:
 
   /// The JSON object of the function with its one kernel.
   std::string build(StringRef kernelName, const KernelTile &tile,
-                    int64_t sharedMemory, llvm::json::Array parameters);
+                    const KernelResources &resources,
+                    llvm::json::Array parameters);
 
 private:
   llvm::json::Value getDim(Value tensor, unsigned dim);

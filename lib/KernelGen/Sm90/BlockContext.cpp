@@ -40,8 +40,10 @@ BlockContext::BlockContext(KernelBuilder &b, AttentionOp op,
                            const TargetInfo &target)
     : tile(getKernelTile(op.getScheduleAttr())), pipeline(*tile.pipeline),
       dims(op.getHeadDim(), op.getValueHeadDim()), plan(dims, tile),
-      registers(RoleRegisters::get(getComputingWarpgroups(),
-                                   bool(op.getKRotationAttr()))),
+      registers(RoleRegisters::get(
+          getComputingWarpgroups(),
+          getPipelinedBlocksPerSm(dims, tile, bool(op.getKRotationAttr())),
+          bool(op.getKRotationAttr()))),
       queryRotation(RotationOperands::getQuery(op)),
       keyRotation(RotationOperands::getKey(op)),
       queryLayout(getPanels(tile.tileM, dims.qk)),

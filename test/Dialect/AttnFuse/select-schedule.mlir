@@ -3,7 +3,6 @@
 // RUN: sed s/CHIP/sm_87/ %s | attnfuse-opt --attnfuse-select-schedule | FileCheck %s --check-prefixes=CHECK,SM87
 // RUN: sed s/CHIP/sm_89/ %s | attnfuse-opt --attnfuse-select-schedule | FileCheck %s --check-prefixes=CHECK,SM89
 // RUN: sed s/CHIP/sm_90/ %s | attnfuse-opt --attnfuse-select-schedule | FileCheck %s --check-prefixes=CHECK,SM90
-// RUN: sed s/CHIP/sm_90a/ %s | attnfuse-opt --attnfuse-select-schedule | FileCheck %s --check-prefixes=CHECK,SM90A
 // RUN: sed s/CHIP/sm_100/ %s | attnfuse-opt --attnfuse-select-schedule | FileCheck %s --check-prefixes=CHECK,SM100
 // RUN: sed s/CHIP/sm_120/ %s | attnfuse-opt --attnfuse-select-schedule | FileCheck %s --check-prefixes=CHECK,SM120
 
@@ -16,7 +15,6 @@ module attributes {attnfuse.target = #attnfuse.target<"CHIP">} {
 // SM87: schedule <tile_m = 128, tile_n = 32, warps = 4, q_in_registers = false>
 // SM89: schedule <tile_m = 128, tile_n = 32, warps = 4, q_in_registers = false>
 // SM90: schedule <tile_m = 128, tile_n = 64, warps = 8, q_in_registers = true>
-// SM90A: schedule <tile_m = 128, tile_n = 64, warps = 8, q_in_registers = true>
 // SM100: schedule <tile_m = 128, tile_n = 64, warps = 8, q_in_registers = true>
 // SM120: schedule <tile_m = 128, tile_n = 32, warps = 4, q_in_registers = false>
 func.func @d8(%q: tensor<?x8x?x8xbf16>, %k: tensor<?x8x?x8xbf16>, %v: tensor<?x8x?x8xbf16>) -> tensor<?x8x?x8xbf16> {
@@ -30,7 +28,6 @@ func.func @d8(%q: tensor<?x8x?x8xbf16>, %k: tensor<?x8x?x8xbf16>, %v: tensor<?x8
 // SM87: schedule <tile_m = 128, tile_n = 32, warps = 4, q_in_registers = false>
 // SM89: schedule <tile_m = 128, tile_n = 32, warps = 4, q_in_registers = false>
 // SM90: schedule <tile_m = 128, tile_n = 64, warps = 8, q_in_registers = true>
-// SM90A: schedule <tile_m = 128, tile_n = 64, warps = 8, q_in_registers = true>
 // SM100: schedule <tile_m = 128, tile_n = 64, warps = 8, q_in_registers = true>
 // SM120: schedule <tile_m = 128, tile_n = 32, warps = 4, q_in_registers = false>
 func.func @d16(%q: tensor<?x8x?x16xbf16>, %k: tensor<?x8x?x16xbf16>, %v: tensor<?x8x?x16xbf16>) -> tensor<?x8x?x16xbf16> {
@@ -51,7 +48,6 @@ func.func @d32(%q: tensor<?x8x?x32xbf16>, %k: tensor<?x8x?x32xbf16>, %v: tensor<
 // SM87: schedule <tile_m = 128, tile_n = 64, warps = 4, q_in_registers = false>
 // SM89: schedule <tile_m = 128, tile_n = 32, warps = 8, q_in_registers = false>
 // SM90: schedule <tile_m = 128, tile_n = 64, warps = 4, q_in_registers = false>
-// SM90A: schedule <tile_m = 128, tile_n = 64, warps = 4, q_in_registers = false>
 // SM100: schedule <tile_m = 128, tile_n = 64, warps = 4, q_in_registers = false>
 // SM120: schedule <tile_m = 128, tile_n = 32, warps = 8, q_in_registers = false>
 func.func @d64(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x8x?x64xbf16>, %v: tensor<?x8x?x64xbf16>) -> tensor<?x8x?x64xbf16> {
@@ -72,7 +68,6 @@ func.func @d80(%q: tensor<?x8x?x80xbf16>, %k: tensor<?x8x?x80xbf16>, %v: tensor<
 // SM87: schedule <tile_m = 64, tile_n = 64, warps = 4, q_in_registers = false>
 // SM89: schedule <tile_m = 128, tile_n = 16, warps = 8, q_in_registers = false>
 // SM90: schedule <tile_m = 64, tile_n = 64, warps = 4, q_in_registers = false>
-// SM90A: schedule <tile_m = 64, tile_n = 64, warps = 4, q_in_registers = false>
 // SM100: schedule <tile_m = 128, tile_n = 32, warps = 4, q_in_registers = false>
 // SM120: schedule <tile_m = 128, tile_n = 16, warps = 8, q_in_registers = false>
 func.func @d96(%q: tensor<?x8x?x96xbf16>, %k: tensor<?x8x?x96xbf16>, %v: tensor<?x8x?x96xbf16>) -> tensor<?x8x?x96xbf16> {
@@ -86,7 +81,6 @@ func.func @d96(%q: tensor<?x8x?x96xbf16>, %k: tensor<?x8x?x96xbf16>, %v: tensor<
 // SM87: schedule <tile_m = 128, tile_n = 64, warps = 8, q_in_registers = true>
 // SM89: schedule <tile_m = 64, tile_n = 32, warps = 4, q_in_registers = false>
 // SM90: schedule <tile_m = 128, tile_n = 64, warps = 8, q_in_registers = true>
-// SM90A: schedule <tile_m = 128, tile_n = 64, warps = 8, q_in_registers = true>
 // SM100: schedule <tile_m = 128, tile_n = 64, warps = 8, q_in_registers = true>
 // SM120: schedule <tile_m = 64, tile_n = 32, warps = 4, q_in_registers = false>
 func.func @d128(%q: tensor<?x8x?x128xbf16>, %k: tensor<?x8x?x128xbf16>, %v: tensor<?x8x?x128xbf16>) -> tensor<?x8x?x128xbf16> {
@@ -114,7 +108,6 @@ func.func @d256(%q: tensor<?x8x?x256xbf16>, %k: tensor<?x8x?x256xbf16>, %v: tens
 // SM87: schedule <tile_m = 64, tile_n = 32, warps = 4, q_in_registers = false>
 // SM89: schedule <tile_m = 128, tile_n = 32, warps = 8, q_in_registers = true>
 // SM90: schedule <tile_m = 64, tile_n = 32, warps = 4, q_in_registers = false>
-// SM90A: schedule <tile_m = 64, tile_n = 32, warps = 4, q_in_registers = false>
 // SM100: schedule <tile_m = 64, tile_n = 32, warps = 4, q_in_registers = false>
 // SM120: schedule <tile_m = 128, tile_n = 32, warps = 8, q_in_registers = true>
 func.func @d192_128(%q: tensor<?x8x?x192xf16>, %k: tensor<?x8x?x192xf16>, %v: tensor<?x8x?x128xf16>) -> tensor<?x8x?x128xf16> {
@@ -149,7 +142,6 @@ func.func @window(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x8x?x64xbf16>, %v: tens
 // SM87: schedule <tile_m = 32, tile_n = 32, warps = 2, q_in_registers = false>
 // SM89: schedule <tile_m = 32, tile_n = 16, warps = 2, q_in_registers = true>
 // SM90: schedule <tile_m = 32, tile_n = 64, warps = 2, q_in_registers = false>
-// SM90A: schedule <tile_m = 32, tile_n = 64, warps = 2, q_in_registers = false>
 // SM100: schedule <tile_m = 32, tile_n = 64, warps = 2, q_in_registers = false>
 // SM120: schedule <tile_m = 32, tile_n = 16, warps = 2, q_in_registers = true>
 func.func @blocks(%q: tensor<?x8x?x128xbf16>, %k: tensor<?x8x?x128xbf16>, %v: tensor<?x8x?x128xbf16>, %r: tensor<?xi32>, %c: tensor<?xi32>) -> tensor<?x8x?x128xbf16> {
