@@ -47,7 +47,8 @@ module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK:                 wgmma.mma_async{{.*}}m64n64k16{{.*}} loc("step"
 // CHECK-NOT:             loc("mask"
 // CHECK:                 nvvm.vote.sync any
-// CHECK:                 scf.if {{.*}} loc("rescale"
+// CHECK:                 scf.if
+// CHECK:                   arith.mulf {{.*}} loc("rescale"
 // CHECK:               wgmma.mma_async{{.*}}m64n64k16{{.*}} loc("last_product"
 // CHECK:               stmatrix{{.*}} loc("epilogue"
 // What is not finite is computed anew.
