@@ -92,8 +92,14 @@ Status bindTensor(const ManifestTensor &expected, const TensorView &actual,
   return checkLayout(expected, actual, what);
 }
 
-/// What tensor maps want of the address and of strides, in bytes.
-constexpr uint64_t kTensorMapAlignment = 16;
+/// Binds the reserved name of an address or a stride of `tensor`.
+void bindTensorName(const ManifestTensorName &entry, const TensorView &tensor,
+                    Environment &environment) {
+  int64_t value = int64_t(tensor.data);
+  if (entry.dim)
+    value = tensor.shape[*entry.dim] <= 1 ? 0 : tensor.strides[*entry.dim];
+  environment.emplace(entry.name, value);
+}
 
 /// The map, without its box, of a tensor [B, H, N, D] that has elements.
 Result<TensorMapRequest> makeTensorMap(const TensorView &tensor,
@@ -104,6 +110,16 @@ Result<TensorMapRequest> makeTensorMap(const TensorView &tensor,
   TensorMapRequest request;
   request.address = tensor.data;
   request.type = tensor.type;
+  if (tensor.data % kTensorMapAlignment != 0)
+    return Error{what + ": expected an address that is a multiple of 16 bytes "
+                        "for its tensor map; copy the tensor to an aligned "
+                        "one"};
+  if (tensor.shape.back() > 1 && tensor.strides.back() != 1)
+    return Error{what +
+                 ": expected stride 1 in the last dimension for its "
+                 "tensor map, got " +
+                 std::to_string(tensor.strides.back()) +
+                 "; make the tensor contiguous"};
   size_t rank = request.sizes.size();
   for (size_t i = 0; i < rank; ++i) {
     size_t dim = rank - 1 - i;
@@ -126,6 +142,12 @@ Result<TensorMapRequest> makeTensorMap(const TensorView &tensor,
       return Error{what + ": expected the stride of dimension " +
                    std::to_string(dim) + " to be 0 to " +
                    std::to_string(kStrideLimit / width - 1) +
+                   " for its tensor map, got " + std::to_string(stride) +
+                   "; make the tensor contiguous"};
+    if (stride * width % kTensorMapAlignment != 0)
+      return Error{what + ": expected the stride of dimension " +
+                   std::to_string(dim) + " to be a multiple of " +
+                   std::to_string(kTensorMapAlignment / width) +
                    " for its tensor map, got " + std::to_string(stride) +
                    "; make the tensor contiguous"};
     request.byteStrides[i] = stride * width;
@@ -179,6 +201,10 @@ attnfuse::bindArguments(const ManifestFunction &function,
         !status.ok())
       return status.error();
   }
+  for (const ManifestTensorName &entry : function.tensorNames)
+    if (entry.tensor < arguments.size())
+      bindTensorName(entry, std::get<TensorView>(arguments[entry.tensor]),
+                     environment);
   return environment;
 }
 
@@ -202,6 +228,10 @@ Status attnfuse::bindResults(const ManifestFunction &function,
                      " not to have stride 0, which would write its elements "
                      "over each other"};
   }
+  for (const ManifestTensorName &entry : function.tensorNames)
+    if (entry.tensor >= function.arguments.size())
+      bindTensorName(entry, results[entry.tensor - function.arguments.size()],
+                     environment);
   return {};
 }
 
@@ -233,6 +263,21 @@ Status attnfuse::evaluateChecks(const ManifestFunction &function,
       return Error{check.message};
   }
   return {};
+}
+
+Result<size_t> attnfuse::chooseVersion(const ManifestFunction &function,
+                                       const Environment &environment) {
+  for (size_t i = 0; i < function.versions.size(); ++i) {
+    const std::optional<Expression> &when = function.versions[i].when;
+    if (!when)
+      return i;
+    Result<int64_t> applies = evaluate(*when, environment);
+    if (!applies)
+      return applies.error();
+    if (*applies != 0)
+      return i;
+  }
+  return Error{"no version of '" + function.name + "' applies"};
 }
 
 Result<std::array<unsigned, 3>>
@@ -289,6 +334,7 @@ Result<std::vector<ParameterValue>> attnfuse::evaluateParameters(
       if (!request)
         return request.error();
       request->boxRows = parameter.boxRows;
+      request->boxColumns = getTensorMapColumns(tensor.type);
       values.push_back(*request);
       continue;
     }

@@ -9,6 +9,7 @@
 #include "TensorMapCache.h"
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 using namespace attnfuse;
 
@@ -29,6 +30,19 @@ static bool takesTensorMaps(const ManifestKernel &kernel) {
                        return parameter.kind ==
                               ManifestParameter::Kind::TensorMap;
                      });
+}
+
+/// The dynamic shared memory that each kernel must be allowed: the driver keeps
+/// one number for all launches of a kernel.
+static std::map<std::string_view, int64_t>
+getSharedMemory(const ManifestFunction &function) {
+  std::map<std::string_view, int64_t> bytes;
+  for (const ManifestVersion &version : function.versions)
+    for (const ManifestKernel &kernel : version.kernels) {
+      int64_t &most = bytes[kernel.name];
+      most = std::max(most, kernel.sharedMemory);
+    }
+  return bytes;
 }
 
 /// Stores the values; `cache` encodes the tensor maps.
@@ -92,21 +106,25 @@ Result<Kernel> Kernel::load(CudaDeviceRef device, const Manifest &manifest,
   self.function = **entry;
   self.module = *module;
   const CudaDeviceRef &owner = self.module->getDevice();
-  for (const ManifestKernel &kernel : self.function.kernels) {
-    if (takesTensorMaps(kernel)) {
-      if (!owner->getDriver().tensorMapEncodeTiled)
-        return Error{"kernel '" + kernel.name +
-                     "' takes tensor maps, which the CUDA driver cannot encode "
-                     "(it has no function cuTensorMapEncodeTiled); install a "
-                     "driver of version 525 (CUDA 12.0) or newer"};
-      if (!self.tensorMaps)
-        self.tensorMaps = std::make_shared<TensorMapCache>(owner);
+  std::map<std::string_view, int64_t> sharedMemory = getSharedMemory(**entry);
+  for (const ManifestVersion &version : self.function.versions) {
+    std::vector<CUfunction> &handles = self.kernels.emplace_back();
+    for (const ManifestKernel &kernel : version.kernels) {
+      if (takesTensorMaps(kernel)) {
+        if (!owner->getDriver().tensorMapEncodeTiled)
+          return Error{"kernel '" + kernel.name +
+                       "' takes tensor maps, which the CUDA driver cannot "
+                       "encode (it has no function cuTensorMapEncodeTiled); "
+                       "install a driver of version 525 (CUDA 12.0) or newer"};
+        if (!self.tensorMaps)
+          self.tensorMaps = std::make_shared<TensorMapCache>(owner);
+      }
+      Result<CUfunction> handle =
+          self.module->getKernel(kernel.name, sharedMemory[kernel.name]);
+      if (!handle)
+        return handle.error();
+      handles.push_back(*handle);
     }
-    Result<CUfunction> handle =
-        self.module->getKernel(kernel.name, kernel.sharedMemory);
-    if (!handle)
-      return handle.error();
-    self.kernels.push_back(*handle);
   }
   return self;
 }
@@ -128,8 +146,12 @@ Status Kernel::launch(CUstream stream,
                   [](const TensorView &result) { return result.isEmpty(); }))
     return {};
 
+  Result<size_t> index = chooseVersion(function, *environment);
+  if (!index)
+    return index.error();
+  const std::vector<ManifestKernel> &chosen = function.versions[*index].kernels;
   std::vector<PreparedLaunch> launches;
-  for (const ManifestKernel &kernel : function.kernels) {
+  for (const ManifestKernel &kernel : chosen) {
     Result<std::array<unsigned, 3>> grid = evaluateGrid(kernel, *environment);
     if (!grid)
       return grid.error();
@@ -145,12 +167,12 @@ Status Kernel::launch(CUstream stream,
       return status;
   }
 
-  for (size_t i = 0; i < function.kernels.size(); ++i) {
-    const ManifestKernel &kernel = function.kernels[i];
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const ManifestKernel &kernel = chosen[i];
     PreparedLaunch &launch = launches[i];
     Status status = device.call("launching kernel '" + kernel.name + "'", [&] {
       return device.getDriver().launchKernel(
-          kernels[i], launch.grid[0], launch.grid[1], launch.grid[2],
+          kernels[*index][i], launch.grid[0], launch.grid[1], launch.grid[2],
           unsigned(kernel.block[0]), unsigned(kernel.block[1]),
           unsigned(kernel.block[2]), unsigned(kernel.sharedMemory), stream,
           launch.addresses.data(), nullptr);

@@ -13,6 +13,7 @@ using namespace attnfuse;
 // Numbers of cuda.h's enumerations.
 namespace {
 constexpr int kDataTypeFloat16 = 6;
+constexpr int kDataTypeFloat32 = 7;
 constexpr int kDataTypeBFloat16 = 9;
 constexpr int kInterleaveNone = 0;
 constexpr int kSwizzle128B = 3;
@@ -25,8 +26,9 @@ Status TensorMapCache::encode(const TensorMapRequest &request,
   constexpr unsigned kRank = 4;
   const uint32_t box[kRank] = {request.boxColumns, request.boxRows, 1, 1};
   const uint32_t elementStrides[kRank] = {1, 1, 1, 1};
-  int type =
-      request.type == ElementType::BF16 ? kDataTypeBFloat16 : kDataTypeFloat16;
+  int type = request.type == ElementType::F32    ? kDataTypeFloat32
+             : request.type == ElementType::BF16 ? kDataTypeBFloat16
+                                                 : kDataTypeFloat16;
   // The driver refuses to encode without a current context.
   Status status = device->call("encoding the tensor map", [&] {
     return device->getDriver().tensorMapEncodeTiled(

@@ -25,6 +25,11 @@ using Environment = std::map<std::string, int64_t, std::less<>>;
 constexpr char kReservedPrefix = '$';
 /// The number of multiprocessors of the device.
 constexpr std::string_view kSmCountName = "$sm_count";
+/// Followed by a tensor's name: the address of its first element, in bytes.
+constexpr std::string_view kAddressPrefix = "$address.";
+/// Followed by a tensor's name, '.' and a dimension: the stride in elements, 0
+/// where the dimension has not more than one.
+constexpr std::string_view kStridePrefix = "$stride.";
 
 /// An integer, a name, or an operator on operands.
 struct Expression {

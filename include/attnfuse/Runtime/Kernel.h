@@ -39,8 +39,8 @@ private:
   Kernel() = default;
   ManifestFunction function;
   std::shared_ptr<const CudaModule> module;
-  /// In the order of `function.kernels`.
-  std::vector<CUfunction> kernels;
+  /// Of each version, in the order of its kernels.
+  std::vector<std::vector<CUfunction>> kernels;
   /// Null if no kernel takes tensor maps.
   std::shared_ptr<TensorMapCache> tensorMaps;
 };
