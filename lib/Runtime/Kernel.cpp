@@ -53,17 +53,17 @@ static Status storeParameters(const ManifestFunction &function,
   // Addresses are taken while the vectors grow.
   launch.words.reserve(values.size());
   launch.maps.reserve(values.size());
+  launch.addresses.reserve(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     if (const auto *word = std::get_if<uint64_t>(&values[i])) {
       launch.addresses.push_back(&launch.words.emplace_back(*word));
       continue;
     }
     CUtensorMap &map = launch.maps.emplace_back();
-    if (Status status = cache->get(
-            std::get<TensorMapRequest>(values[i]),
-            function.describeTensor(kernel.parameters[i].tensor), map);
+    if (Status status = cache->get(std::get<TensorMapRequest>(values[i]), map);
         !status.ok())
-      return status;
+      return Error{function.describeTensor(kernel.parameters[i].tensor) + ": " +
+                   status.error().message};
     launch.addresses.push_back(&map);
   }
   return {};
@@ -108,7 +108,7 @@ Result<Kernel> Kernel::load(CudaDeviceRef device, const Manifest &manifest,
   const CudaDeviceRef &owner = self.module->getDevice();
   std::map<std::string_view, int64_t> sharedMemory = getSharedMemory(**entry);
   for (const ManifestVersion &version : self.function.versions) {
-    std::vector<CUfunction> &handles = self.kernels.emplace_back();
+    std::vector<LoadedKernel> &loaded = self.kernels.emplace_back();
     for (const ManifestKernel &kernel : version.kernels) {
       if (takesTensorMaps(kernel)) {
         if (!owner->getDriver().tensorMapEncodeTiled)
@@ -123,7 +123,7 @@ Result<Kernel> Kernel::load(CudaDeviceRef device, const Manifest &manifest,
           self.module->getKernel(kernel.name, sharedMemory[kernel.name]);
       if (!handle)
         return handle.error();
-      handles.push_back(*handle);
+      loaded.push_back({*handle, "launching kernel '" + kernel.name + "'"});
     }
   }
   return self;
@@ -136,7 +136,7 @@ Status Kernel::launch(CUstream stream,
   if (!environment)
     return environment.error();
   const CudaDevice &device = *module->getDevice();
-  environment->emplace(kSmCountName, device.getNumMultiprocessors());
+  environment->set(kSmCountName, device.getNumMultiprocessors());
   if (Status status = bindResults(function, results, *environment);
       !status.ok())
     return status;
@@ -151,6 +151,7 @@ Status Kernel::launch(CUstream stream,
     return index.error();
   const std::vector<ManifestKernel> &chosen = function.versions[*index].kernels;
   std::vector<PreparedLaunch> launches;
+  launches.reserve(chosen.size());
   for (const ManifestKernel &kernel : chosen) {
     Result<std::array<unsigned, 3>> grid = evaluateGrid(kernel, *environment);
     if (!grid)
@@ -170,9 +171,10 @@ Status Kernel::launch(CUstream stream,
   for (size_t i = 0; i < chosen.size(); ++i) {
     const ManifestKernel &kernel = chosen[i];
     PreparedLaunch &launch = launches[i];
-    Status status = device.call("launching kernel '" + kernel.name + "'", [&] {
+    const LoadedKernel &loaded = kernels[*index][i];
+    Status status = device.call(loaded.launching, [&] {
       return device.getDriver().launchKernel(
-          kernels[*index][i], launch.grid[0], launch.grid[1], launch.grid[2],
+          loaded.handle, launch.grid[0], launch.grid[1], launch.grid[2],
           unsigned(kernel.block[0]), unsigned(kernel.block[1]),
           unsigned(kernel.block[2]), unsigned(kernel.sharedMemory), stream,
           launch.addresses.data(), nullptr);

@@ -31,7 +31,8 @@ struct TensorView {
 /// A tensor, or the value of a scalar argument.
 using ArgumentValue = std::variant<TensorView, int64_t>;
 
-/// Checks `arguments` against the function's and binds the names of dimensions
+/// Checks `arguments` against the function's, which must outlive what is
+/// returned, and binds the names of dimensions
 /// and scalars, and of the addresses and strides that expressions use. Errors
 /// name the argument, what was expected and the remedy.
 Result<Environment> bindArguments(const ManifestFunction &function,
