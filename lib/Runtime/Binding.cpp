@@ -23,8 +23,8 @@ std::string listNames(const std::vector<ManifestTensor> &tensors) {
   return names;
 }
 
-/// A tensor of the function, by its index, and its entry. Describing it takes
-/// longer than checking it, and is left to errors.
+/// A tensor of the function. Describing one takes longer than checking it, and
+/// is left to errors.
 struct TensorRef {
   const ManifestFunction &function;
   size_t index;
@@ -128,9 +128,8 @@ Result<TensorMapRequest> makeTensorMap(const TensorRef &tensor,
   request.type = view.type;
   if (view.data % kTensorMapAlignment != 0)
     return tensor.makeError(
-        "expected an address that is a multiple of 16 bytes "
-        "for its tensor map; copy the tensor to an aligned "
-        "one");
+        "expected an address that is a multiple of 16 bytes for its "
+        "tensor map; copy the tensor to an aligned one");
   if (view.shape.back() > 1 && view.strides.back() != 1)
     return tensor.makeError("expected stride 1 in the last dimension for its "
                             "tensor map, got " +
