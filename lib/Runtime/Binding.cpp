@@ -23,40 +23,53 @@ std::string listNames(const std::vector<ManifestTensor> &tensors) {
   return names;
 }
 
-/// One tensor against its entry; `what` is "argument 'q'" or the like.
-Status bindDims(const ManifestTensor &expected, const TensorView &actual,
-                const std::string &what, Environment &environment) {
+/// A tensor of the function. Describing one takes longer than checking it, and
+/// is left to errors.
+struct TensorRef {
+  const ManifestFunction &function;
+  size_t index;
+
+  const ManifestTensor &get() const { return function.getTensor(index); }
+  Error makeError(const std::string &message) const {
+    return {function.describeTensor(index) + ": " + message};
+  }
+};
+
+Status bindDims(const TensorRef &tensor, const TensorView &actual,
+                Environment &environment) {
+  const ManifestTensor &expected = tensor.get();
+  auto makeError = [&](size_t dim, const std::string &wanted) {
+    return tensor.makeError("expected dimension " + std::to_string(dim) +
+                            " to be " + wanted + ", got " +
+                            std::to_string(actual.shape[dim]));
+  };
   for (size_t i = 0; i < expected.shape.size(); ++i) {
     int64_t size = actual.shape[i];
-    std::string dim = what + ": expected dimension " + std::to_string(i);
     if (size < 0)
-      return Error{dim + " to be at least 0, got " + std::to_string(size)};
+      return makeError(i, "at least 0");
     if (const auto *fixed = std::get_if<int64_t>(&expected.shape[i])) {
       if (size != *fixed)
-        return Error{dim + " to be " + std::to_string(*fixed) + ", got " +
-                     std::to_string(size)};
+        return makeError(i, std::to_string(*fixed));
       continue;
     }
     const std::string &name = std::get<std::string>(expected.shape[i]);
-    auto [bound, isNew] = environment.try_emplace(name, size);
-    if (!isNew && bound->second != size)
-      return Error{dim + " to be " + name + " = " +
-                   std::to_string(bound->second) + ", got " +
-                   std::to_string(size)};
+    int64_t bound = environment.bind(name, size);
+    if (bound != size)
+      return makeError(i, name + " = " + std::to_string(bound));
   }
   return {};
 }
 
-Status checkLayout(const ManifestTensor &expected, const TensorView &actual,
-                   const std::string &what) {
+Status checkLayout(const TensorRef &tensor, const TensorView &actual) {
+  const ManifestTensor &expected = tensor.get();
   if (actual.isEmpty())
     return {};
   if (actual.data == 0)
-    return Error{what + ": expected device memory, got a null pointer"};
+    return tensor.makeError("expected device memory, got a null pointer");
   if (actual.data % uint64_t(expected.alignment) != 0)
-    return Error{what + ": expected an address that is a multiple of " +
-                 std::to_string(expected.alignment) +
-                 " bytes; copy the tensor to an aligned one"};
+    return tensor.makeError("expected an address that is a multiple of " +
+                            std::to_string(expected.alignment) +
+                            " bytes; copy the tensor to an aligned one");
   size_t rank = actual.shape.size();
   for (size_t i = 0; i < rank; ++i) {
     if (actual.shape[i] <= 1)
@@ -64,70 +77,95 @@ Status checkLayout(const ManifestTensor &expected, const TensorView &actual,
     bool isInner = i + 1 == rank;
     int64_t stride = actual.strides[i];
     if (isInner && expected.unitInnerStride && stride != 1)
-      return Error{what + ": expected stride 1 in the last dimension, got " +
-                   std::to_string(stride) + "; make the tensor contiguous"};
+      return tensor.makeError("expected stride 1 in the last dimension, got " +
+                              std::to_string(stride) +
+                              "; make the tensor contiguous");
     if (!isInner && stride % expected.strideMultiple != 0)
-      return Error{what + ": expected the stride of dimension " +
-                   std::to_string(i) + " to be a multiple of " +
-                   std::to_string(expected.strideMultiple) + ", got " +
-                   std::to_string(stride) + "; make the tensor contiguous"};
+      return tensor.makeError(
+          "expected the stride of dimension " + std::to_string(i) +
+          " to be a multiple of " + std::to_string(expected.strideMultiple) +
+          ", got " + std::to_string(stride) + "; make the tensor contiguous");
   }
   return {};
 }
 
-Status bindTensor(const ManifestTensor &expected, const TensorView &actual,
-                  const std::string &what, Environment &environment) {
+Status bindTensor(const TensorRef &tensor, const TensorView &actual,
+                  Environment &environment) {
+  const ManifestTensor &expected = tensor.get();
   if (actual.type != expected.type)
-    return Error{what + ": expected " + getTypeName(expected.type) +
-                 " elements, got " + getTypeName(actual.type)};
+    return tensor.makeError("expected " + getTypeName(expected.type) +
+                            " elements, got " + getTypeName(actual.type));
   if (actual.shape.size() != expected.shape.size())
-    return Error{what + ": expected " + std::to_string(expected.shape.size()) +
-                 " dimensions, got " + std::to_string(actual.shape.size())};
+    return tensor.makeError(
+        "expected " + std::to_string(expected.shape.size()) +
+        " dimensions, got " + std::to_string(actual.shape.size()));
   if (actual.strides.size() != actual.shape.size())
-    return Error{what + ": expected " + std::to_string(actual.shape.size()) +
-                 " strides, got " + std::to_string(actual.strides.size())};
-  if (Status status = bindDims(expected, actual, what, environment);
-      !status.ok())
+    return tensor.makeError("expected " + std::to_string(actual.shape.size()) +
+                            " strides, got " +
+                            std::to_string(actual.strides.size()));
+  if (Status status = bindDims(tensor, actual, environment); !status.ok())
     return status;
-  return checkLayout(expected, actual, what);
+  return checkLayout(tensor, actual);
 }
 
-/// What tensor maps want of the address and of strides, in bytes.
-constexpr uint64_t kTensorMapAlignment = 16;
+/// Binds the reserved name of an address or a stride of `tensor`.
+void bindTensorName(const ManifestTensorName &entry, const TensorView &tensor,
+                    Environment &environment) {
+  int64_t value = int64_t(tensor.data);
+  if (entry.dim)
+    value = tensor.shape[*entry.dim] <= 1 ? 0 : tensor.strides[*entry.dim];
+  environment.set(entry.name, value);
+}
 
 /// The map, without its box, of a tensor [B, H, N, D] that has elements.
-Result<TensorMapRequest> makeTensorMap(const TensorView &tensor,
-                                       const std::string &what) {
+Result<TensorMapRequest> makeTensorMap(const TensorRef &tensor,
+                                       const TensorView &view) {
   constexpr int64_t kMaxSize = std::numeric_limits<uint32_t>::max();
   constexpr int64_t kStrideLimit = int64_t(1) << 40;
-  const int64_t width = getElementSize(tensor.type);
+  const int64_t width = getElementSize(view.type);
   TensorMapRequest request;
-  request.address = tensor.data;
-  request.type = tensor.type;
+  request.address = view.data;
+  request.type = view.type;
+  if (view.data % kTensorMapAlignment != 0)
+    return tensor.makeError(
+        "expected an address that is a multiple of 16 bytes for its "
+        "tensor map; copy the tensor to an aligned one");
+  if (view.shape.back() > 1 && view.strides.back() != 1)
+    return tensor.makeError("expected stride 1 in the last dimension for its "
+                            "tensor map, got " +
+                            std::to_string(view.strides.back()) +
+                            "; make the tensor contiguous");
   size_t rank = request.sizes.size();
   for (size_t i = 0; i < rank; ++i) {
     size_t dim = rank - 1 - i;
-    if (tensor.shape[dim] > kMaxSize)
-      return Error{what + ": expected dimension " + std::to_string(dim) +
-                   " to be at most " + std::to_string(kMaxSize) +
-                   " for its tensor map, got " +
-                   std::to_string(tensor.shape[dim])};
-    request.sizes[i] = tensor.shape[dim];
+    if (view.shape[dim] > kMaxSize)
+      return tensor.makeError("expected dimension " + std::to_string(dim) +
+                              " to be at most " + std::to_string(kMaxSize) +
+                              " for its tensor map, got " +
+                              std::to_string(view.shape[dim]));
+    request.sizes[i] = view.shape[dim];
   }
   for (size_t i = 0; i + 1 < rank; ++i) {
     size_t dim = rank - 2 - i;
-    int64_t stride = tensor.strides[dim];
-    if (tensor.shape[dim] == 1) {
+    int64_t stride = view.strides[dim];
+    if (view.shape[dim] == 1) {
       // Nothing is ever a stride away, but the driver checks the number.
       request.byteStrides[i] = kTensorMapAlignment;
       continue;
     }
     if (stride < 0 || stride >= kStrideLimit / width)
-      return Error{what + ": expected the stride of dimension " +
-                   std::to_string(dim) + " to be 0 to " +
-                   std::to_string(kStrideLimit / width - 1) +
-                   " for its tensor map, got " + std::to_string(stride) +
-                   "; make the tensor contiguous"};
+      return tensor.makeError(
+          "expected the stride of dimension " + std::to_string(dim) +
+          " to be 0 to " + std::to_string(kStrideLimit / width - 1) +
+          " for its tensor map, got " + std::to_string(stride) +
+          "; make the tensor contiguous");
+    if (stride * width % kTensorMapAlignment != 0)
+      return tensor.makeError("expected the stride of dimension " +
+                              std::to_string(dim) + " to be a multiple of " +
+                              std::to_string(kTensorMapAlignment / width) +
+                              " for its tensor map, got " +
+                              std::to_string(stride) +
+                              "; make the tensor contiguous");
     request.byteStrides[i] = stride * width;
   }
   return request;
@@ -165,20 +203,24 @@ attnfuse::bindArguments(const ManifestFunction &function,
   Environment environment;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const ManifestTensor &expected = function.arguments[i];
-    std::string what = function.describeTensor(i);
+    const TensorRef tensor{function, i};
     const auto *scalar = std::get_if<int64_t>(&arguments[i]);
     if (expected.isScalar() != bool(scalar))
-      return Error{what + ": expected a " +
-                   (scalar ? "tensor, got a scalar" : "scalar, got a tensor")};
+      return tensor.makeError(scalar ? "expected a tensor, got a scalar"
+                                     : "expected a scalar, got a tensor");
     if (scalar) {
-      environment[expected.name] = *scalar;
+      environment.set(expected.name, *scalar);
       continue;
     }
-    if (Status status = bindTensor(expected, std::get<TensorView>(arguments[i]),
-                                   what, environment);
+    if (Status status =
+            bindTensor(tensor, std::get<TensorView>(arguments[i]), environment);
         !status.ok())
       return status.error();
   }
+  for (const ManifestTensorName &entry : function.tensorNames)
+    if (entry.tensor < arguments.size())
+      bindTensorName(entry, std::get<TensorView>(arguments[entry.tensor]),
+                     environment);
   return environment;
 }
 
@@ -190,18 +232,22 @@ Status attnfuse::bindResults(const ManifestFunction &function,
                  " results (" + listNames(function.results) + "), got " +
                  std::to_string(results.size())};
   for (size_t i = 0; i < results.size(); ++i) {
-    const ManifestTensor &expected = function.results[i];
-    std::string what = function.describeTensor(function.arguments.size() + i);
-    if (Status status = bindTensor(expected, results[i], what, environment);
+    const TensorRef tensor{function, function.arguments.size() + i};
+    if (Status status = bindTensor(tensor, results[i], environment);
         !status.ok())
       return status;
     for (size_t dim = 0; !results[i].isEmpty() && dim < results[i].shape.size();
          ++dim)
       if (results[i].shape[dim] > 1 && results[i].strides[dim] == 0)
-        return Error{what + ": expected dimension " + std::to_string(dim) +
-                     " not to have stride 0, which would write its elements "
-                     "over each other"};
+        return tensor.makeError(
+            "expected dimension " + std::to_string(dim) +
+            " not to have stride 0, which would write its elements "
+            "over each other");
   }
+  for (const ManifestTensorName &entry : function.tensorNames)
+    if (entry.tensor >= function.arguments.size())
+      bindTensorName(entry, results[entry.tensor - function.arguments.size()],
+                     environment);
   return {};
 }
 
@@ -214,11 +260,11 @@ attnfuse::getShape(const ManifestTensor &tensor,
       shape.push_back(*fixed);
       continue;
     }
-    auto found = environment.find(std::get<std::string>(dim));
-    if (found == environment.end())
+    const int64_t *value = environment.find(std::get<std::string>(dim));
+    if (!value)
       return Error{"the dimension " + std::get<std::string>(dim) + " of '" +
                    tensor.name + "' has no value"};
-    shape.push_back(found->second);
+    shape.push_back(*value);
   }
   return shape;
 }
@@ -233,6 +279,21 @@ Status attnfuse::evaluateChecks(const ManifestFunction &function,
       return Error{check.message};
   }
   return {};
+}
+
+Result<size_t> attnfuse::chooseVersion(const ManifestFunction &function,
+                                       const Environment &environment) {
+  for (size_t i = 0; i < function.versions.size(); ++i) {
+    const std::optional<Expression> &when = function.versions[i].when;
+    if (!when)
+      return i;
+    Result<int64_t> applies = evaluate(*when, environment);
+    if (!applies)
+      return applies.error();
+    if (*applies != 0)
+      return i;
+  }
+  return Error{"no version of '" + function.name + "' applies"};
 }
 
 Result<std::array<unsigned, 3>>
@@ -284,11 +345,11 @@ Result<std::vector<ParameterValue>> attnfuse::evaluateParameters(
       Result<TensorMapRequest> request =
           tensor.isEmpty()
               ? makeEmptyTensorMap(tensor.type, results)
-              : makeTensorMap(tensor,
-                              function.describeTensor(parameter.tensor));
+              : makeTensorMap({function, parameter.tensor}, tensor);
       if (!request)
         return request.error();
       request->boxRows = parameter.boxRows;
+      request->boxColumns = getTensorMapColumns(tensor.type);
       values.push_back(*request);
       continue;
     }

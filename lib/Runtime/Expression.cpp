@@ -61,6 +61,34 @@ Result<int64_t> apply(Expression::Operator op, int64_t lhs, int64_t rhs) {
 }
 } // namespace
 
+const int64_t *Environment::find(std::string_view name) const {
+  for (const Entry &entry : entries)
+    if (entry.first == name)
+      return &entry.second;
+  return nullptr;
+}
+
+int64_t Environment::bind(std::string_view name, int64_t value) {
+  if (const int64_t *bound = find(name))
+    return *bound;
+  entries.push_back({name, value});
+  return value;
+}
+
+void Environment::set(std::string_view name, int64_t value) {
+  for (Entry &entry : entries)
+    if (entry.first == name) {
+      entry.second = value;
+      return;
+    }
+  entries.push_back({name, value});
+}
+
+bool Environment::operator==(const Environment &other) const {
+  return std::is_permutation(entries.begin(), entries.end(),
+                             other.entries.begin(), other.entries.end());
+}
+
 std::string_view attnfuse::getOperatorName(Expression::Operator op) {
   return kOperatorNames[size_t(op)];
 }
@@ -86,10 +114,10 @@ Result<int64_t> attnfuse::evaluate(const Expression &expression,
   case Expression::Kind::Integer:
     return expression.integer;
   case Expression::Kind::Name: {
-    auto found = environment.find(expression.name);
-    if (found == environment.end())
+    const int64_t *value = environment.find(expression.name);
+    if (!value)
       return Error{"'" + expression.name + "' has no value"};
-    return found->second;
+    return *value;
   }
   case Expression::Kind::Operation:
     break;

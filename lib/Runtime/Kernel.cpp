@@ -9,6 +9,7 @@
 #include "TensorMapCache.h"
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 using namespace attnfuse;
 
@@ -31,6 +32,19 @@ static bool takesTensorMaps(const ManifestKernel &kernel) {
                      });
 }
 
+/// The dynamic shared memory that each kernel must be allowed: the driver keeps
+/// one number for all launches of a kernel.
+static std::map<std::string_view, int64_t>
+getSharedMemory(const ManifestFunction &function) {
+  std::map<std::string_view, int64_t> bytes;
+  for (const ManifestVersion &version : function.versions)
+    for (const ManifestKernel &kernel : version.kernels) {
+      int64_t &most = bytes[kernel.name];
+      most = std::max(most, kernel.sharedMemory);
+    }
+  return bytes;
+}
+
 /// Stores the values; `cache` encodes the tensor maps.
 static Status storeParameters(const ManifestFunction &function,
                               const ManifestKernel &kernel,
@@ -39,17 +53,17 @@ static Status storeParameters(const ManifestFunction &function,
   // Addresses are taken while the vectors grow.
   launch.words.reserve(values.size());
   launch.maps.reserve(values.size());
+  launch.addresses.reserve(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     if (const auto *word = std::get_if<uint64_t>(&values[i])) {
       launch.addresses.push_back(&launch.words.emplace_back(*word));
       continue;
     }
     CUtensorMap &map = launch.maps.emplace_back();
-    if (Status status = cache->get(
-            std::get<TensorMapRequest>(values[i]),
-            function.describeTensor(kernel.parameters[i].tensor), map);
+    if (Status status = cache->get(std::get<TensorMapRequest>(values[i]), map);
         !status.ok())
-      return status;
+      return Error{function.describeTensor(kernel.parameters[i].tensor) + ": " +
+                   status.error().message};
     launch.addresses.push_back(&map);
   }
   return {};
@@ -92,21 +106,25 @@ Result<Kernel> Kernel::load(CudaDeviceRef device, const Manifest &manifest,
   self.function = **entry;
   self.module = *module;
   const CudaDeviceRef &owner = self.module->getDevice();
-  for (const ManifestKernel &kernel : self.function.kernels) {
-    if (takesTensorMaps(kernel)) {
-      if (!owner->getDriver().tensorMapEncodeTiled)
-        return Error{"kernel '" + kernel.name +
-                     "' takes tensor maps, which the CUDA driver cannot encode "
-                     "(it has no function cuTensorMapEncodeTiled); install a "
-                     "driver of version 525 (CUDA 12.0) or newer"};
-      if (!self.tensorMaps)
-        self.tensorMaps = std::make_shared<TensorMapCache>(owner);
+  std::map<std::string_view, int64_t> sharedMemory = getSharedMemory(**entry);
+  for (const ManifestVersion &version : self.function.versions) {
+    std::vector<LoadedKernel> &loaded = self.kernels.emplace_back();
+    for (const ManifestKernel &kernel : version.kernels) {
+      if (takesTensorMaps(kernel)) {
+        if (!owner->getDriver().tensorMapEncodeTiled)
+          return Error{"kernel '" + kernel.name +
+                       "' takes tensor maps, which the CUDA driver cannot "
+                       "encode (it has no function cuTensorMapEncodeTiled); "
+                       "install a driver of version 525 (CUDA 12.0) or newer"};
+        if (!self.tensorMaps)
+          self.tensorMaps = std::make_shared<TensorMapCache>(owner);
+      }
+      Result<CUfunction> handle =
+          self.module->getKernel(kernel.name, sharedMemory[kernel.name]);
+      if (!handle)
+        return handle.error();
+      loaded.push_back({*handle, "launching kernel '" + kernel.name + "'"});
     }
-    Result<CUfunction> handle =
-        self.module->getKernel(kernel.name, kernel.sharedMemory);
-    if (!handle)
-      return handle.error();
-    self.kernels.push_back(*handle);
   }
   return self;
 }
@@ -118,7 +136,7 @@ Status Kernel::launch(CUstream stream,
   if (!environment)
     return environment.error();
   const CudaDevice &device = *module->getDevice();
-  environment->emplace(kSmCountName, device.getNumMultiprocessors());
+  environment->set(kSmCountName, device.getNumMultiprocessors());
   if (Status status = bindResults(function, results, *environment);
       !status.ok())
     return status;
@@ -128,8 +146,13 @@ Status Kernel::launch(CUstream stream,
                   [](const TensorView &result) { return result.isEmpty(); }))
     return {};
 
+  Result<size_t> index = chooseVersion(function, *environment);
+  if (!index)
+    return index.error();
+  const std::vector<ManifestKernel> &chosen = function.versions[*index].kernels;
   std::vector<PreparedLaunch> launches;
-  for (const ManifestKernel &kernel : function.kernels) {
+  launches.reserve(chosen.size());
+  for (const ManifestKernel &kernel : chosen) {
     Result<std::array<unsigned, 3>> grid = evaluateGrid(kernel, *environment);
     if (!grid)
       return grid.error();
@@ -145,12 +168,13 @@ Status Kernel::launch(CUstream stream,
       return status;
   }
 
-  for (size_t i = 0; i < function.kernels.size(); ++i) {
-    const ManifestKernel &kernel = function.kernels[i];
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const ManifestKernel &kernel = chosen[i];
     PreparedLaunch &launch = launches[i];
-    Status status = device.call("launching kernel '" + kernel.name + "'", [&] {
+    const LoadedKernel &loaded = kernels[*index][i];
+    Status status = device.call(loaded.launching, [&] {
       return device.getDriver().launchKernel(
-          kernels[i], launch.grid[0], launch.grid[1], launch.grid[2],
+          loaded.handle, launch.grid[0], launch.grid[1], launch.grid[2],
           unsigned(kernel.block[0]), unsigned(kernel.block[1]),
           unsigned(kernel.block[2]), unsigned(kernel.sharedMemory), stream,
           launch.addresses.data(), nullptr);

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/Runtime/Manifest.h"
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -133,6 +134,44 @@ private:
     return tensor;
   }
 
+  /// The index of the tensor `name`, which is no scalar.
+  std::optional<size_t> findTensor(std::string_view name) const {
+    size_t count = function.arguments.size() + function.results.size();
+    for (size_t i = 0; i < count; ++i)
+      if (function.getTensor(i).name == name &&
+          !function.getTensor(i).isScalar())
+        return i;
+    return std::nullopt;
+  }
+
+  /// Makes the reserved name of an address or a stride usable in expressions.
+  void addTensorName(const std::string &name, const std::string &where) {
+    std::string_view rest = name;
+    bool isStride = rest.substr(0, kStridePrefix.size()) == kStridePrefix;
+    if (!isStride && rest.substr(0, kAddressPrefix.size()) != kAddressPrefix)
+      return fail("unknown name '" + name + "' in " + where);
+    rest.remove_prefix(isStride ? kStridePrefix.size() : kAddressPrefix.size());
+    // Names of tensors may have dots, too.
+    std::string_view of = isStride ? rest.substr(0, rest.rfind('.')) : rest;
+    std::optional<size_t> tensor = findTensor(of);
+    if (!tensor)
+      return fail("no tensor '" + std::string(of) + "' for '" + name + "' in " +
+                  where);
+    ManifestTensorName entry{name, *tensor, std::nullopt};
+    if (isStride) {
+      std::string dim(rest.substr(std::min(of.size() + 1, rest.size())));
+      size_t rank = function.getTensor(*tensor).shape.size();
+      for (size_t i = 0; i < rank; ++i)
+        if (dim == std::to_string(i))
+          entry.dim = i;
+      if (!entry.dim)
+        return fail("'" + std::string(of) + "' has no dimension '" + dim +
+                    "' for '" + name + "' in " + where);
+    }
+    names.insert(name);
+    function.tensorNames.push_back(std::move(entry));
+  }
+
   Expression readExpression(const Json &item, const std::string &where,
                             int depth = 0) {
     Expression expression;
@@ -144,7 +183,7 @@ private:
       expression.kind = Expression::Kind::Name;
       expression.name = item.get_ref<const std::string &>();
       if (!names.count(expression.name))
-        fail("unknown name '" + expression.name + "' in " + where);
+        addTensorName(expression.name, where);
       return expression;
     }
     if (!item.is_array() || item.empty() || !item[0].is_string()) {
@@ -182,15 +221,18 @@ private:
     if (tensor.shape.size() != 4)
       fail("expected 4 dimensions for " + here + ", got " +
            std::to_string(tensor.shape.size()));
-    if (tensor.type != ElementType::F16 && tensor.type != ElementType::BF16)
-      fail("expected f16 or bf16 elements for " + here + ", got " +
+    if (tensor.type != ElementType::F16 && tensor.type != ElementType::BF16 &&
+        tensor.type != ElementType::F32)
+      fail("expected f16, bf16 or f32 elements for " + here + ", got " +
            std::string(getElementName(tensor.type)));
-    // The driver demands 16 bytes of the address and of strides.
-    if (tensor.alignment % 16 != 0 || !tensor.unitInnerStride ||
-        tensor.strideMultiple % 8 != 0)
+    // The driver demands it; a guard may see to it instead.
+    int64_t multiple = kTensorMapAlignment / getElementSize(tensor.type);
+    if (!isGuarded &&
+        (tensor.alignment % kTensorMapAlignment != 0 ||
+         !tensor.unitInnerStride || tensor.strideMultiple % multiple != 0))
       fail("expected an 'alignment' of 16, 'unit_inner_stride' and a "
-           "'stride_multiple' of 8, or multiples, for " +
-           here);
+           "'stride_multiple' of " +
+           std::to_string(multiple) + ", or multiples, for " + here);
     const Json &box = getArray(item, "box", here);
     if (box.size() != 2 || !isInt64(box[0]) || !isInt64(box[1])) {
       fail("expected 'box' in " + here + " to be rows and columns");
@@ -200,16 +242,15 @@ private:
     if (rows < 1 || rows > 256)
       fail("expected 1 to 256 rows in 'box' of " + here + ", got " +
            std::to_string(rows));
-    if (columns != kTensorMapColumns)
-      fail("expected " + std::to_string(kTensorMapColumns) +
+    int64_t expected = getTensorMapColumns(tensor.type);
+    if (columns != expected)
+      fail("expected " + std::to_string(expected) +
            " columns, 128 bytes, in 'box' of " + here + ", got " +
            std::to_string(columns));
     return failed ? 0 : rows;
   }
 
-  ManifestParameter readParameter(const Json &item,
-                                  const ManifestFunction &function,
-                                  const std::string &where) {
+  ManifestParameter readParameter(const Json &item, const std::string &where) {
     ManifestParameter parameter;
     std::string kind = getString(item, "kind", "a parameter of " + where);
     if (kind == "value") {
@@ -222,15 +263,12 @@ private:
       return parameter;
     }
     std::string of = getString(item, "of", "a parameter of " + where);
-    size_t count = function.arguments.size() + function.results.size();
-    while (parameter.tensor < count &&
-           function.getTensor(parameter.tensor).name != of)
-      ++parameter.tensor;
-    if (parameter.tensor == count ||
-        function.getTensor(parameter.tensor).isScalar()) {
+    std::optional<size_t> tensor = findTensor(of);
+    if (!tensor) {
       fail("no tensor '" + of + "' for a parameter of " + where);
       return parameter;
     }
+    parameter.tensor = *tensor;
     if (kind == "pointer") {
       parameter.kind = ManifestParameter::Kind::Pointer;
       return parameter;
@@ -251,8 +289,7 @@ private:
     return parameter;
   }
 
-  ManifestKernel readKernel(const Json &item,
-                            const ManifestFunction &function) {
+  ManifestKernel readKernel(const Json &item) {
     ManifestKernel kernel;
     kernel.name =
         getString(item, "name", "a kernel of '" + function.name + "'");
@@ -275,8 +312,48 @@ private:
       fail("expected 'shared_memory' of " + where +
            " to be a 32-bit size, got " + std::to_string(kernel.sharedMemory));
     for (const Json &parameter : getArray(item, "parameters", where))
-      kernel.parameters.push_back(readParameter(parameter, function, where));
+      kernel.parameters.push_back(readParameter(parameter, where));
     return kernel;
+  }
+
+  std::vector<ManifestKernel> readKernels(const Json &object,
+                                          const std::string &where) {
+    std::vector<ManifestKernel> kernels;
+    for (const Json &kernel : getArray(object, "kernels", where))
+      kernels.push_back(readKernel(kernel));
+    if (kernels.empty())
+      fail("expected at least one kernel in 'kernels' of " + where);
+    return kernels;
+  }
+
+  std::vector<ManifestVersion> readVersions(const Json &item,
+                                            const std::string &where) {
+    std::vector<ManifestVersion> versions;
+    bool hasKernels = item.is_object() && item.contains("kernels");
+    bool hasVersions = item.is_object() && item.contains("versions");
+    if (hasKernels == hasVersions) {
+      fail("expected either 'kernels' or 'versions' in " + where + ", got " +
+           (hasKernels ? "both" : "neither"));
+      return versions;
+    }
+    if (hasKernels)
+      return {{std::nullopt, readKernels(item, where)}};
+    const Json &list = getArray(item, "versions", where);
+    if (list.empty())
+      fail("expected at least one version in 'versions' of " + where);
+    for (size_t i = 0; i < list.size(); ++i) {
+      std::string here = "version " + std::to_string(i) + " of " + where;
+      ManifestVersion &version = versions.emplace_back();
+      bool isLast = i + 1 == list.size();
+      if (!isLast)
+        version.when = readExpression(getMember(list[i], "when", here), here);
+      else if (list[i].is_object() && list[i].contains("when"))
+        fail("expected no 'when' in " + here +
+             ": the last version serves every launch");
+      isGuarded = !isLast;
+      version.kernels = readKernels(list[i], here);
+    }
+    return versions;
   }
 
   void checkNotReserved(const std::string &name, const std::string &where) {
@@ -303,7 +380,8 @@ private:
   }
 
   ManifestFunction readFunction(const Json &item) {
-    ManifestFunction function;
+    function = {};
+    isGuarded = false;
     names = {std::string(kSmCountName)};
     tensorNames.clear();
     function.name = getString(item, "name", "a function");
@@ -323,13 +401,16 @@ private:
       function.checks.push_back(
           {std::move(holds), getString(check, "message", here)});
     }
-    for (const Json &kernel : getArray(item, "kernels", where))
-      function.kernels.push_back(readKernel(kernel, function));
-    return function;
+    function.versions = readVersions(item, where);
+    return std::move(function);
   }
 
   std::optional<Error> failed;
-  /// Names that expressions of the current function may use.
+  /// The one being read: the tensors are there before the first expression.
+  ManifestFunction function;
+  /// Whether the kernels being read are those of a version with 'when'.
+  bool isGuarded = false;
+  /// Names that its expressions may use without further ado.
   std::set<std::string> names;
   std::set<std::string> tensorNames;
 };

@@ -13,6 +13,7 @@ using namespace attnfuse;
 // Numbers of cuda.h's enumerations.
 namespace {
 constexpr int kDataTypeFloat16 = 6;
+constexpr int kDataTypeFloat32 = 7;
 constexpr int kDataTypeBFloat16 = 9;
 constexpr int kInterleaveNone = 0;
 constexpr int kSwizzle128B = 3;
@@ -21,12 +22,13 @@ constexpr int kFillZero = 0;
 } // namespace
 
 Status TensorMapCache::encode(const TensorMapRequest &request,
-                              const std::string &what, CUtensorMap &map) const {
+                              CUtensorMap &map) const {
   constexpr unsigned kRank = 4;
   const uint32_t box[kRank] = {request.boxColumns, request.boxRows, 1, 1};
   const uint32_t elementStrides[kRank] = {1, 1, 1, 1};
-  int type =
-      request.type == ElementType::BF16 ? kDataTypeBFloat16 : kDataTypeFloat16;
+  int type = request.type == ElementType::F32    ? kDataTypeFloat32
+             : request.type == ElementType::BF16 ? kDataTypeBFloat16
+                                                 : kDataTypeFloat16;
   // The driver refuses to encode without a current context.
   Status status = device->call("encoding the tensor map", [&] {
     return device->getDriver().tensorMapEncodeTiled(
@@ -39,16 +41,13 @@ Status TensorMapCache::encode(const TensorMapRequest &request,
   // Drivers may refuse a stride of 0, and no other stride says the same.
   for (size_t i = 0; i < request.byteStrides.size(); ++i)
     if (request.byteStrides[i] == 0)
-      return Error{what +
-                   ": the driver cannot describe the stride 0 of "
-                   "dimension " +
+      return Error{"the driver cannot describe the stride 0 of dimension " +
                    std::to_string(2 - i) + "; make the tensor contiguous (" +
                    status.error().message + ")"};
-  return Error{what + ": " + status.error().message};
+  return status;
 }
 
-Status TensorMapCache::get(const TensorMapRequest &request,
-                           const std::string &what, CUtensorMap &map) {
+Status TensorMapCache::get(const TensorMapRequest &request, CUtensorMap &map) {
   std::lock_guard<std::mutex> lock(mutex);
   auto found =
       std::find_if(entries.begin(), entries.end(), [&](const Entry &entry) {
@@ -59,7 +58,7 @@ Status TensorMapCache::get(const TensorMapRequest &request,
     map = found->map;
     return {};
   }
-  if (Status status = encode(request, what, map); !status.ok())
+  if (Status status = encode(request, map); !status.ok())
     return status;
   Entry entry{request, map, ++numUses};
   if (entries.size() < kCapacity) {

@@ -25,14 +25,11 @@ public:
   /// The driver must have `tensorMapEncodeTiled`.
   explicit TensorMapCache(CudaDeviceRef device) : device(std::move(device)) {}
 
-  /// Sets `map` to that of `what`, "argument 'q'" or the like, which errors
-  /// name.
-  Status get(const TensorMapRequest &request, const std::string &what,
-             CUtensorMap &map);
+  /// Sets `map`. Errors leave it to the caller to name the tensor.
+  Status get(const TensorMapRequest &request, CUtensorMap &map);
 
 private:
-  Status encode(const TensorMapRequest &request, const std::string &what,
-                CUtensorMap &map) const;
+  Status encode(const TensorMapRequest &request, CUtensorMap &map) const;
 
   struct Entry {
     TensorMapRequest request;

@@ -81,9 +81,11 @@ class ExampleFormat(TestFormat):
             if seconds > COMPILE_SECONDS:
                 raise Failure(f"compiling took {seconds:.2f} s, expected at most {COMPILE_SECONDS} s")
             with open(os.path.join(folder, "out.json")) as file:
-                kernels = [kernel for function in json.load(file)["functions"] for kernel in function["kernels"]]
-            if len(kernels) != 1:
-                raise Failure(f"expected one kernel in the manifest, got {len(kernels)}")
+                functions = json.load(file)["functions"]
+            versions = [version for function in functions for version in function.get("versions", [function])]
+            counts = [len(version["kernels"]) for version in versions]
+            if len(functions) != 1 or set(counts) != {1}:
+                raise Failure(f"expected one function of one kernel a version, got versions of {counts} kernels")
             if self.ptxas:
                 self.check_assembles(ptx, chip, folder)
 

@@ -81,7 +81,7 @@ TEST_F(BindingTest, BindsDimensionsAndScalars) {
 
 TEST_F(BindingTest, GridAndParameters) {
   ASSERT_TRUE(bind().ok());
-  const ManifestKernel &kernel = function.kernels[0];
+  const ManifestKernel &kernel = function.versions[0].kernels[0];
   Result<std::array<unsigned, 3>> grid = evaluateGrid(kernel, environment);
   ASSERT_TRUE(bool(grid));
   EXPECT_EQ(*grid, (std::array<unsigned, 3>{2 * 16, 1, 1}));
@@ -94,19 +94,19 @@ TEST_F(BindingTest, GridAndParameters) {
 
 TEST_F(BindingTest, GridLimits) {
   ASSERT_TRUE(bind().ok());
-  const ManifestKernel &kernel = function.kernels[0];
-  environment["B"] = int64_t(1) << 26; // 2 * 8 * 2^26 = 2^30
+  const ManifestKernel &kernel = function.versions[0].kernels[0];
+  environment.set("B", int64_t(1) << 26); // 2 * 8 * 2^26 = 2^30
   EXPECT_TRUE(bool(evaluateGrid(kernel, environment)));
-  environment["B"] = int64_t(1) << 27;
+  environment.set("B", int64_t(1) << 27);
   EXPECT_EQ(evaluateGrid(kernel, environment).error().message,
             "kernel 'f_kernel' would need 2147483648 blocks in dimension x, "
             "expected 1 to 2147483647; split the batch");
-  environment["B"] = int64_t(1) << 62;
+  environment.set("B", int64_t(1) << 62);
   EXPECT_EQ(evaluateGrid(kernel, environment).error().message,
             "'mul' of the sizes does not fit 64 bits");
   ManifestKernel tall = kernel;
   std::swap(tall.grid[0], tall.grid[1]);
-  environment["B"] = 4096;
+  environment.set("B", 4096);
   EXPECT_EQ(evaluateGrid(tall, environment).error().message,
             "kernel 'f_kernel' would need 65536 blocks in dimension y, "
             "expected 1 to 65535; split the batch");
@@ -123,7 +123,7 @@ TEST_F(BindingTest, KernelsGetTheStridesOfBroadcasts) {
   k.strides = {33 * 128, 0, 128, 1};
   q.strides = {100 * 128, 0, 128, 1};
   ASSERT_EQ(refuse(), "no refusal");
-  ManifestKernel kernel = function.kernels[0];
+  ManifestKernel kernel = function.versions[0].kernels[0];
   ManifestParameter stride;
   stride.kind = ManifestParameter::Kind::Stride;
   for (size_t tensor : {0, 1})

@@ -18,11 +18,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "FakeCuda.h"
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 namespace {
 FakeCudaLog callLog;
+
+/// Handles of kernels count from it.
+constexpr uintptr_t kFirstKernel = 0x30;
 
 int readNumber(const char *variable, int otherwise) {
   const char *text = std::getenv(variable);
@@ -128,7 +132,12 @@ CUresult cuModuleUnload(CUmodule) {
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule, const char *name) {
   if (std::string(name).find("missing") != std::string::npos)
     return 500;
-  *function = makeHandle<CUfunction>(0x30);
+  auto &kernels = callLog.kernels;
+  size_t index =
+      std::find(kernels.begin(), kernels.end(), name) - kernels.begin();
+  if (index == kernels.size())
+    kernels.push_back(name);
+  *function = makeHandle<CUfunction>(kFirstKernel + index);
   return 0;
 }
 CUresult cuFuncGetAttribute(int *value, int, CUfunction) {
@@ -139,12 +148,19 @@ CUresult cuFuncSetAttribute(CUfunction, int attribute, int value) {
   callLog.attributes[attribute] = value;
   return 0;
 }
-CUresult cuLaunchKernel(CUfunction, unsigned gridX, unsigned gridY,
+CUresult cuLaunchKernel(CUfunction kernel, unsigned gridX, unsigned gridY,
                         unsigned gridZ, unsigned blockX, unsigned blockY,
                         unsigned blockZ, unsigned shared, CUstream stream,
                         void **parameters, void **) {
-  FakeLaunch launch{
-      {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, stream, {}};
+  size_t index = reinterpret_cast<uintptr_t>(kernel) - kFirstKernel;
+  if (index >= callLog.kernels.size())
+    return 400;
+  FakeLaunch launch{callLog.kernels[index],
+                    {gridX, gridY, gridZ},
+                    {blockX, blockY, blockZ},
+                    shared,
+                    stream,
+                    {}};
   for (size_t size : callLog.parameterSizes) {
     // Tensor maps keep their alignment; other parameters have that of a word.
     const void *parameter = *parameters++;

@@ -11,9 +11,11 @@
 #include "attnfuse/Runtime/CudaDriver.h"
 #include <array>
 #include <map>
+#include <string>
 #include <vector>
 
 struct FakeLaunch {
+  std::string kernel;
   std::array<unsigned, 3> grid;
   std::array<unsigned, 3> block;
   unsigned shared;
@@ -38,6 +40,8 @@ struct FakeCudaLog {
       allocations = 0;
   std::string image;
   std::map<int, int> attributes;
+  /// Kernels that were looked up, each once.
+  std::vector<std::string> kernels;
   /// The driver knows them from the PTX; here the test says them.
   std::vector<size_t> parameterSizes;
   std::vector<FakeTensorMap> tensorMaps;

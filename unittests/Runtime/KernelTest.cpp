@@ -116,11 +116,11 @@ TEST_F(KernelTest, LoadingChecksTheManifest) {
   CudaDeviceRef device = openDevice();
   EXPECT_EQ(Kernel::load(device, manifest, "g", "ptx").error().message,
             "no function 'g' in the manifest; it has f");
-  manifest.functions[0].kernels[0].name = "missing";
+  manifest.functions[0].versions[0].kernels[0].name = "missing";
   EXPECT_EQ(Kernel::load(device, manifest, "f", "ptx").error().message,
             "finding kernel 'missing' failed: CUDA error 500");
-  manifest.functions[0].kernels[0].name = "f_kernel";
-  manifest.functions[0].kernels[0].sharedMemory = 100 * 1024;
+  manifest.functions[0].versions[0].kernels[0].name = "f_kernel";
+  manifest.functions[0].versions[0].kernels[0].sharedMemory = 100 * 1024;
   EXPECT_EQ(Kernel::load(device, manifest, "f", "ptx").error().message,
             "kernel 'f_kernel' needs 102400 bytes of dynamic shared memory, "
             "Fake GPU has 101376; compile for its own chip");
@@ -171,8 +171,8 @@ TEST_F(KernelTest, ExpressionsKnowTheDevice) {
   name.kind = Expression::Kind::Name;
   name.name = kSmCountName;
   ManifestFunction &function = manifest.functions[0];
-  function.kernels[0].grid[0] = name;
-  function.kernels[0].parameters.back().value = name;
+  function.versions[0].kernels[0].grid[0] = name;
+  function.versions[0].kernels[0].parameters.back().value = name;
   function.checks.push_back({name, "no multiprocessors"});
   Result<Kernel> kernel = Kernel::load(openDevice(), manifest, "f", "ptx");
   ASSERT_TRUE(bool(kernel)) << kernel.error().message;

@@ -43,14 +43,14 @@ TEST(Manifest, Reads) {
   EXPECT_FALSE(function.arguments[2].unitInnerStride);
   EXPECT_TRUE(function.arguments[3].isScalar());
   EXPECT_FALSE(function.arguments[2].isScalar());
-  ASSERT_EQ(function.kernels.size(), 1u);
-  EXPECT_EQ(function.kernels[0].block[0], 128);
-  EXPECT_EQ(function.kernels[0].sharedMemory, 65536);
-  ASSERT_EQ(function.kernels[0].parameters.size(), 5u);
-  EXPECT_EQ(function.kernels[0].parameters[3].kind,
+  ASSERT_EQ(function.versions[0].kernels.size(), 1u);
+  EXPECT_EQ(function.versions[0].kernels[0].block[0], 128);
+  EXPECT_EQ(function.versions[0].kernels[0].sharedMemory, 65536);
+  ASSERT_EQ(function.versions[0].kernels[0].parameters.size(), 5u);
+  EXPECT_EQ(function.versions[0].kernels[0].parameters[3].kind,
             ManifestParameter::Kind::Stride);
-  EXPECT_EQ(function.kernels[0].parameters[3].tensor, 4u);
-  EXPECT_EQ(function.kernels[0].parameters[3].dim, 2u);
+  EXPECT_EQ(function.versions[0].kernels[0].parameters[3].tensor, 4u);
+  EXPECT_EQ(function.versions[0].kernels[0].parameters[3].dim, 2u);
 }
 
 TEST(Manifest, UnknownFunctionsListTheKnownOnes) {
@@ -136,7 +136,7 @@ TEST(Manifest, TensorMaps) {
   Result<Manifest> manifest = parseManifest(text);
   ASSERT_TRUE(bool(manifest)) << manifest.error().message;
   const ManifestParameter &parameter =
-      manifest->functions[0].kernels[0].parameters[0];
+      manifest->functions[0].versions[0].kernels[0].parameters[0];
   EXPECT_EQ(parameter.kind, ManifestParameter::Kind::TensorMap);
   EXPECT_EQ(parameter.tensor, 0u);
   EXPECT_EQ(parameter.boxRows, 256u);
@@ -191,11 +191,28 @@ TEST(Manifest, TensorMapsDemandALayout) {
                          "\"unit_inner_stride\": true, "
                          "\"stride_multiple\": 16"),
             "no error");
-  EXPECT_EQ(getErrorWith("\"type\": \"f32\", \"alignment\": 16, "
+  EXPECT_EQ(getErrorWith("\"type\": \"f64\", \"alignment\": 16, "
                          "\"unit_inner_stride\": true, "
                          "\"stride_multiple\": 8"),
-            "malformed manifest: expected f16 or bf16 elements for the tensor "
-            "map of 'x' of kernel 'g', got f32");
+            "malformed manifest: expected f16, bf16 or f32 elements for the "
+            "tensor map of 'x' of kernel 'g', got f64");
+  EXPECT_EQ(getErrorWith("\"type\": \"f32\", \"alignment\": 16, "
+                         "\"unit_inner_stride\": true, "
+                         "\"stride_multiple\": 4"),
+            "malformed manifest: expected 32 columns, 128 bytes, in 'box' of "
+            "the tensor map of 'x' of kernel 'g', got 64");
+  parameter.replace(parameter.find("[64, 64]"), 8, "[64, 32]");
+  EXPECT_EQ(getErrorWith("\"type\": \"f32\", \"alignment\": 16, "
+                         "\"unit_inner_stride\": true, "
+                         "\"stride_multiple\": 4"),
+            "no error");
+  EXPECT_EQ(getErrorWith("\"type\": \"f32\", \"alignment\": 16, "
+                         "\"unit_inner_stride\": true, "
+                         "\"stride_multiple\": 2"),
+            "malformed manifest: expected an 'alignment' of 16, "
+            "'unit_inner_stride' and a 'stride_multiple' of 4, or multiples, "
+            "for the tensor map of 'x' of kernel 'g'");
+  parameter.replace(parameter.find("[64, 32]"), 8, "[64, 64]");
   for (const char *layout : {"\"alignment\": 8, \"unit_inner_stride\": true, "
                              "\"stride_multiple\": 8",
                              "\"alignment\": 16, \"stride_multiple\": 8",

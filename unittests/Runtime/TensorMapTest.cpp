@@ -24,7 +24,8 @@ protected:
     KernelFixture::SetUp();
     log->parameterSizes = {128, 8, 128, 128, 128};
     ManifestFunction &function = manifest.functions[0];
-    std::vector<ManifestParameter> &parameters = function.kernels[0].parameters;
+    std::vector<ManifestParameter> &parameters =
+        function.versions[0].kernels[0].parameters;
     ASSERT_EQ(parameters.size(), 5u);
     for (auto [index, tensor, rows] :
          {std::tuple(0, 0, 64), {2, 1, 128}, {3, 4, 192}, {4, 0, 256}}) {
@@ -49,8 +50,8 @@ protected:
     if (Status status = bindResults(function, {output}, *environment);
         !status.ok())
       return status.error();
-    return evaluateParameters(function, function.kernels[0], arguments,
-                              {output}, *environment);
+    return evaluateParameters(function, function.versions[0].kernels[0],
+                              arguments, {output}, *environment);
   }
 
   /// The requests of q and k.
@@ -153,8 +154,8 @@ TEST_F(TensorMapTest, EmptyTensorsBorrowAnAddress) {
   // Results need less alignment than maps.
   manifest.functions[0].results[0].alignment = 1;
   output.data = 0x3000e;
-  manifest.functions[0].kernels[0].parameters[3] =
-      manifest.functions[0].kernels[0].parameters[0];
+  manifest.functions[0].versions[0].kernels[0].parameters[3] =
+      manifest.functions[0].versions[0].kernels[0].parameters[0];
   EXPECT_EQ(getRequests()[1].address, 0x30000u);
 }
 
@@ -215,6 +216,50 @@ TEST_F(TensorMapTest, ElementTypes) {
   ASSERT_EQ(log->tensorMaps.size(), 4u);
   EXPECT_EQ(log->tensorMaps[0].type, 6);
   EXPECT_EQ(log->tensorMaps[2].type, 9); // the output
+}
+
+TEST_F(TensorMapTest, Float32) {
+  manifest.functions[0].arguments[1].type = ElementType::F32;
+  manifest.functions[0].arguments[1].strideMultiple = 4;
+  k = view({3, 1, 70, 128}, ElementType::F32);
+  k.data = 0x20000;
+  k.strides = {70 * 132, 0, 132, 1};
+  ASSERT_TRUE(launch(loadKernel()).ok());
+  ASSERT_EQ(log->tensorMaps.size(), 4u);
+  const FakeTensorMap &map = log->tensorMaps[1];
+  EXPECT_EQ(map.type, 7);
+  EXPECT_EQ(map.sizes, (std::vector<uint64_t>{128, 70, 1, 3}));
+  EXPECT_EQ(map.byteStrides, (std::vector<uint64_t>{528, 16, 70 * 528}));
+  EXPECT_EQ(map.box, (std::vector<uint32_t>{32, 128, 1, 1}));
+  EXPECT_EQ(log->tensorMaps[0].box, (std::vector<uint32_t>{64, 64, 1, 1}));
+
+  k.shape[2] = 0;
+  TensorMapRequest empty = getRequests()[1];
+  EXPECT_EQ(empty.type, ElementType::F32);
+  EXPECT_EQ(empty.boxColumns, 32u);
+}
+
+TEST_F(TensorMapTest, WhatTheManifestDoesNotDemandIsStillChecked) {
+  ManifestTensor &argument = manifest.functions[0].arguments[1];
+  argument.alignment = 2;
+  argument.strideMultiple = 1;
+  argument.unitInnerStride = false;
+  k.data += 8;
+  EXPECT_EQ(refuse(), "argument 'k': expected an address that is a multiple of "
+                      "16 bytes for its tensor map; copy the tensor to an "
+                      "aligned one");
+  k.data -= 8;
+  k.strides[3] = 2;
+  EXPECT_EQ(refuse(), "argument 'k': expected stride 1 in the last dimension "
+                      "for its tensor map, got 2; make the tensor contiguous");
+  k.strides[3] = 1;
+  k.strides[2] = 132;
+  EXPECT_EQ(refuse(), "argument 'k': expected the stride of dimension 2 to be "
+                      "a multiple of 8 for its tensor map, got 132; make the "
+                      "tensor contiguous");
+  // Nothing is ever a stride away.
+  k.shape[2] = 1;
+  EXPECT_EQ(refuse(), "no refusal");
 }
 
 TEST_F(TensorMapTest, MapsAreEncodedOnce) {
@@ -331,8 +376,8 @@ TEST_F(TensorMapTest, OtherRefusalsAreTheDrivers) {
 
 TEST_F(TensorMapTest, NothingIsLaunchedBeforeAllMapsAreEncoded) {
   ManifestFunction &function = manifest.functions[0];
-  function.kernels.push_back(function.kernels[0]);
-  function.kernels[0].parameters.resize(2);
+  function.versions[0].kernels.push_back(function.versions[0].kernels[0]);
+  function.versions[0].kernels[0].parameters.resize(2);
   log->parameterSizes.clear();
   Kernel kernel = loadKernel();
   ScopedVariable strict("FAKE_CUDA_MAPS", "strict");

@@ -31,8 +31,10 @@ struct TensorView {
 /// A tensor, or the value of a scalar argument.
 using ArgumentValue = std::variant<TensorView, int64_t>;
 
-/// Checks `arguments` against the function's and binds the names of dimensions
-/// and scalars. Errors name the argument, what was expected and the remedy.
+/// Checks `arguments` against the function's, which must outlive what is
+/// returned, and binds the names of dimensions
+/// and scalars, and of the addresses and strides that expressions use. Errors
+/// name the argument, what was expected and the remedy.
 Result<Environment> bindArguments(const ManifestFunction &function,
                                   const std::vector<ArgumentValue> &arguments);
 
@@ -50,6 +52,11 @@ Result<std::vector<int64_t>> getShape(const ManifestTensor &tensor,
 Status evaluateChecks(const ManifestFunction &function,
                       const Environment &environment);
 
+/// The index of the version to launch: the first whose `when` is non-zero, or
+/// that has none.
+Result<size_t> chooseVersion(const ManifestFunction &function,
+                             const Environment &environment);
+
 /// A kernel's grid, checked against the limits of CUDA.
 Result<std::array<unsigned, 3>> evaluateGrid(const ManifestKernel &kernel,
                                              const Environment &environment);
@@ -59,14 +66,14 @@ Result<std::array<unsigned, 3>> evaluateGrid(const ManifestKernel &kernel,
 struct TensorMapRequest {
   /// A multiple of 16.
   uint64_t address = 0;
-  /// F16 or BF16.
+  /// F16, BF16 or F32.
   ElementType type = ElementType::F16;
   /// Of D, N, H and B: 1 to 2^32 - 1.
   std::array<uint64_t, 4> sizes = {};
   /// Of N, H and B: multiples of 16 below 2^40.
   std::array<uint64_t, 3> byteStrides = {};
   uint32_t boxRows = 0;
-  uint32_t boxColumns = kTensorMapColumns;
+  uint32_t boxColumns = 0;
 
   bool operator==(const TensorMapRequest &other) const;
 };

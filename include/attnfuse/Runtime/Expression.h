@@ -10,21 +10,49 @@
 
 #include "attnfuse/Support/Result.h"
 #include <cstdint>
-#include <map>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace attnfuse {
 
 /// The values of names: dimensions, scalar arguments and what the launch adds.
-using Environment = std::map<std::string, int64_t, std::less<>>;
+/// It refers to the names, which must outlive it. There are a dozen: to look
+/// through them all takes less time than a map.
+class Environment {
+public:
+  using Entry = std::pair<std::string_view, int64_t>;
+
+  Environment() { entries.reserve(kUsualSize); }
+  Environment(std::initializer_list<Entry> entries) : entries(entries) {}
+
+  /// The value of `name`, or null.
+  const int64_t *find(std::string_view name) const;
+  /// Binds `name`, if it has no value yet; then the value that it has.
+  int64_t bind(std::string_view name, int64_t value);
+  void set(std::string_view name, int64_t value);
+
+  /// Whether the same names have the same values.
+  bool operator==(const Environment &other) const;
+
+private:
+  static constexpr size_t kUsualSize = 16;
+  /// Each name once.
+  std::vector<Entry> entries;
+};
 
 /// Names that start with it are the launch's own; no tensor or dimension has
 /// one.
 constexpr char kReservedPrefix = '$';
 /// The number of multiprocessors of the device.
 constexpr std::string_view kSmCountName = "$sm_count";
+/// Followed by a tensor's name: the address of its first element, in bytes.
+constexpr std::string_view kAddressPrefix = "$address.";
+/// Followed by a tensor's name, '.' and a dimension: the stride in elements, 0
+/// where the dimension has not more than one.
+constexpr std::string_view kStridePrefix = "$stride.";
 
 /// An integer, a name, or an operator on operands.
 struct Expression {

@@ -36,11 +36,17 @@ public:
                 const std::vector<TensorView> &results) const;
 
 private:
+  struct LoadedKernel {
+    CUfunction handle;
+    /// What a launch does, for errors.
+    std::string launching;
+  };
+
   Kernel() = default;
   ManifestFunction function;
   std::shared_ptr<const CudaModule> module;
-  /// In the order of `function.kernels`.
-  std::vector<CUfunction> kernels;
+  /// Of each version, in the order of its kernels.
+  std::vector<std::vector<LoadedKernel>> kernels;
   /// Null if no kernel takes tensor maps.
   std::shared_ptr<TensorMapCache> tensorMaps;
 };

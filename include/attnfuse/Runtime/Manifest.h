@@ -52,12 +52,18 @@ struct ManifestParameter {
   size_t dim = 0;
   Expression value;
   /// What one copy by the tensor map moves: 1 to 256 rows of
-  /// kTensorMapColumns.
+  /// getTensorMapColumns().
   uint32_t boxRows = 0;
 };
 
-/// Columns of a tensor map's box: the 128 bytes over which it swizzles.
-constexpr uint32_t kTensorMapColumns = 64;
+/// Columns of the box of a tensor map of elements of `type`: the 128 bytes over
+/// which it swizzles.
+inline uint32_t getTensorMapColumns(ElementType type) {
+  return 128 / getElementSize(type);
+}
+
+/// What tensor maps want of the address and of strides, in bytes.
+constexpr int64_t kTensorMapAlignment = 16;
 
 struct ManifestKernel {
   std::string name;
@@ -67,12 +73,31 @@ struct ManifestKernel {
   std::vector<ManifestParameter> parameters;
 };
 
+/// One way to run a function.
+struct ManifestVersion {
+  /// Non-zero where the version applies; absent where it always does.
+  std::optional<Expression> when;
+  std::vector<ManifestKernel> kernels;
+};
+
+/// A reserved name that stands for a tensor's address or one of its strides.
+struct ManifestTensorName {
+  std::string name;
+  /// Index into the arguments, followed by the results.
+  size_t tensor = 0;
+  /// The stride's dimension; absent for the address.
+  std::optional<size_t> dim;
+};
+
 struct ManifestFunction {
   std::string name;
   std::vector<ManifestTensor> arguments;
   std::vector<ManifestTensor> results;
   std::vector<ManifestCheck> checks;
-  std::vector<ManifestKernel> kernels;
+  /// A launch takes the first that applies. The last always does, no other.
+  std::vector<ManifestVersion> versions;
+  /// Those that expressions of the function use, each once.
+  std::vector<ManifestTensorName> tensorNames;
 
   /// Argument or result by the index that parameters use.
   const ManifestTensor &getTensor(size_t index) const {
