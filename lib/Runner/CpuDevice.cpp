@@ -45,7 +45,7 @@ public:
     return llvm::Error::success();
   }
 
-  llvm::Expected<std::vector<double>>
+  llvm::Expected<Timing>
   time(ArrayRef<HostTensor> arguments, ArrayRef<HostTensor> results) override {
     using Clock = std::chrono::steady_clock;
     std::vector<HostTensor> scratch(results.begin(), results.end());
@@ -59,7 +59,7 @@ public:
           std::chrono::duration<double>(Clock::now() - start).count());
       total += seconds.back();
     }
-    return seconds;
+    return Timing{std::move(seconds), std::nullopt};
   }
 
 private:

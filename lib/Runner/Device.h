@@ -13,6 +13,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 #include <memory>
+#include <optional>
+#include <vector>
 
 namespace mlir::attnfuse {
 
@@ -28,8 +30,15 @@ public:
                           MutableArrayRef<::attnfuse::HostTensor> results,
                           int numRuns) = 0;
 
-  /// Seconds that each of many runs took, unordered.
-  virtual llvm::Expected<std::vector<double>>
+  struct Timing {
+    /// Seconds that each of many runs took, unordered. On a GPU each starts
+    /// with a cold L2 cache.
+    std::vector<double> runs;
+    /// Seconds a run where runs follow each other without a gap, as in a CUDA
+    /// graph; only on a GPU.
+    std::optional<double> backToBack;
+  };
+  virtual llvm::Expected<Timing>
   time(ArrayRef<::attnfuse::HostTensor> arguments,
        ArrayRef<::attnfuse::HostTensor> results) = 0;
 };

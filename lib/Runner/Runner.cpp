@@ -255,17 +255,21 @@ private:
   }
 
   llvm::Error time(const Call &call) {
-    llvm::Expected<std::vector<double>> times =
+    llvm::Expected<DeviceFunction::Timing> timing =
         executable->time(call.arguments, call.results);
-    if (!times)
-      return times.takeError();
-    llvm::sort(*times);
-    double median = (*times)[times->size() / 2], best = times->front();
+    if (!timing)
+      return timing.takeError();
+    std::vector<double> &times = timing->runs;
+    llvm::sort(times);
+    double median = times[times.size() / 2], best = times.front();
     Work work = countWork(*classes, call);
     os << llvm::format("  time: median %.4g us, min %.4g us of %zu runs; at "
-                       "the median %.4g TFLOP/s, %.4g GB/s\n",
-                       median * 1e6, best * 1e6, times->size(),
+                       "the median %.4g TFLOP/s, %.4g GB/s",
+                       median * 1e6, best * 1e6, times.size(),
                        work.flops / median * 1e-12, work.bytes / median * 1e-9);
+    if (timing->backToBack)
+      os << llvm::format("; back to back %.4g us", *timing->backToBack * 1e6);
+    os << "\n";
     return llvm::Error::success();
   }
 
