@@ -70,9 +70,7 @@ void printAttention(raw_ostream &os, AttentionOp op, const TargetInfo &target) {
   if (!schedule)
     return;
   KernelTile tile = getKernelTile(schedule);
-  KernelResources resources =
-      getKernelResources(PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()),
-                         tile, bool(op.getKRotationAttr()));
+  KernelResources resources = getKernelResources(getKernelTraits(op), tile);
   os << "  tile: " << tile.tileM << " queries x " << tile.tileN << " keys, "
      << tile.warps << " warps, q in "
      << (tile.qInRegisters ? "registers" : "shared memory") << "\n";

@@ -45,25 +45,46 @@ static constexpr int64_t kPipelinedMemoryLimit = 227 * 1024;
 static constexpr int64_t kReservedMemory = 1024;
 static constexpr int64_t kPanelColumns = 64;
 
-PipelinedMemoryPlan::PipelinedMemoryPlan(const PaddedHeadDims &dims,
+int64_t mlir::attnfuse::getStagedPanelBytes(Staging staging, int64_t tileM) {
+  switch (staging) {
+  case Staging::None:
+    return 0;
+  case Staging::PerKey:
+    // One row, and the distance that the swizzle repeats by.
+    return 1024;
+  case Staging::PerQueryAndKey:
+    return tileM * kPanelColumns * kElementBytes;
+  }
+  return 0;
+}
+
+PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
                                          const KernelTile &tile)
     : stages(tile.pipeline->stages) {
-  int64_t qkColumns = llvm::alignTo(dims.qk, kPanelColumns);
-  int64_t vColumns = llvm::alignTo(dims.v, kPanelColumns);
+  int64_t qkColumns = llvm::alignTo(traits.dims.qk, kPanelColumns);
+  int64_t vColumns = llvm::alignTo(traits.dims.v, kPanelColumns);
+  int64_t keyPanels = llvm::divideCeil(tile.tileN, kPanelColumns);
   queryBytes = tile.tileM * qkColumns * kElementBytes;
   keyBytes = tile.tileN * qkColumns * kElementBytes;
   valueBytes = tile.tileN * vColumns * kElementBytes;
+  stagedBytes = keyPanels * getStagedPanelBytes(traits.staging, tile.tileM);
   int64_t outputBytes = tile.tileM * vColumns * kElementBytes;
   int64_t barrierBytes = 8 * getNumBarriers();
 
   k = q + queryBytes;
   v = k + stages * keyBytes;
-  int64_t end = v + stages * valueBytes;
-  outputReplacesQuery =
-      end + outputBytes + barrierBytes > kPipelinedMemoryLimit &&
-      outputBytes <= queryBytes;
+  staged = v + stages * valueBytes;
+  // In this order: a buffer of its own for the output, then a second stage.
+  auto fits = [&](int64_t stagedTiles, int64_t ownOutput) {
+    return staged + stagedTiles * stagedBytes + ownOutput + barrierBytes <=
+           kPipelinedMemoryLimit;
+  };
+  outputReplacesQuery = !fits(1, outputBytes) && outputBytes <= queryBytes;
+  int64_t ownOutput = outputReplacesQuery ? 0 : outputBytes;
+  stagedStages = fits(stages, ownOutput) ? stages : 1;
+  int64_t end = staged + stagedStages * stagedBytes;
   output = outputReplacesQuery ? q : end;
-  barriers = outputReplacesQuery ? end : end + outputBytes;
+  barriers = end + ownOutput;
   size = barriers + barrierBytes;
 }
 
@@ -96,31 +117,32 @@ static int64_t getFragmentRegisters(const PaddedHeadDims &dims,
   return output + scores + probabilities + query;
 }
 
-int64_t mlir::attnfuse::getPipelinedBlocksPerSm(const PaddedHeadDims &dims,
-                                                const KernelTile &tile,
-                                                bool rotatesKeys) {
+int64_t mlir::attnfuse::getPipelinedBlocksPerSm(const KernelTraits &traits,
+                                                const KernelTile &tile) {
   if (tile.warps != kWarpgroupWarps)
     return 1;
-  int64_t registers = getFragmentRegisters(dims, tile) + kPipelinedRegisters;
-  int64_t shared = PipelinedMemoryPlan(dims, tile).size + kReservedMemory;
+  int64_t registers =
+      getFragmentRegisters(traits.dims, tile) + kPipelinedRegisters;
+  int64_t shared = PipelinedMemoryPlan(traits, tile).size + kReservedMemory;
   for (int64_t blocks : {3, 2})
     if (blocks * shared <= kPipelinedMemoryLimit + kReservedMemory &&
-        registers <= RoleRegisters::get(1, blocks, rotatesKeys).compute)
+        registers <= RoleRegisters::get(1, blocks, traits.rotatesKeys).compute)
       return blocks;
   return 1;
 }
 
-KernelResources mlir::attnfuse::getKernelResources(const PaddedHeadDims &dims,
-                                                   const KernelTile &tile,
-                                                   bool rotatesKeys) {
-  int64_t registers = getFragmentRegisters(dims, tile);
+KernelResources
+mlir::attnfuse::getKernelResources(const KernelTraits &traits,
+                                   const KernelTile &tile) {
+  int64_t registers = getFragmentRegisters(traits.dims, tile);
   if (!tile.pipeline)
-    return {SharedMemoryPlan(dims, tile).size, registers + kOtherRegisters,
-            tile.getThreads()};
-  int64_t blocks = getPipelinedBlocksPerSm(dims, tile, rotatesKeys);
-  return {PipelinedMemoryPlan(dims, tile).size,
+    return {SharedMemoryPlan(traits.dims, tile).size,
+            registers + kOtherRegisters, tile.getThreads()};
+  int64_t blocks = getPipelinedBlocksPerSm(traits, tile);
+  return {PipelinedMemoryPlan(traits, tile).size,
           registers + kPipelinedRegisters, tile.getThreads(),
-          RoleRegisters::get(tile.warps / kWarpgroupWarps, blocks, rotatesKeys)
+          RoleRegisters::get(tile.warps / kWarpgroupWarps, blocks,
+                             traits.rotatesKeys)
               .compute,
           blocks};
 }

@@ -80,8 +80,7 @@ llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
     return makeError("expected tile_n to divide the key block of " +
                      Twine(*problem.keyBlock) + ", got " + Twine(tile.tileN));
 
-  KernelResources need =
-      getKernelResources(problem.dims, tile, problem.rotatesKeys);
+  KernelResources need = getKernelResources(problem.getTraits(), tile);
   if (tile.pipeline) {
     if (!target.hasWarpgroupMma())
       return makeError("expected a schedule without a pipeline for " +
@@ -150,7 +149,7 @@ double mlir::attnfuse::estimateTileCost(const ScheduleProblem &problem,
   // Blocks on an SM overlap until a unit is saturated, never perfectly; the
   // warps of one block run a step in phase, one unit after the other.
   double blocks =
-      getBlocksPerSm(getKernelResources(problem.dims, tile), target);
+      getBlocksPerSm(getKernelResources(problem.getTraits(), tile), target);
   if (problem.numQueries && *problem.numQueries <= kMinChosenTileM)
     blocks = std::min(blocks, kShortQueryBlocks);
   double saturated = std::max({tensor, softmax, shared, l2});
@@ -177,7 +176,7 @@ namespace {
 bool isPreferred(const ScheduleProblem &problem, const KernelTile &tile,
                  const TargetInfo &target) {
   int64_t registers =
-      getKernelResources(problem.dims, tile).registersPerThread +
+      getKernelResources(problem.getTraits(), tile).registersPerThread +
       problem.numScoreOperands * kRegistersPerScoreOperand;
   int64_t headDims = problem.dims.qk + problem.dims.v;
   int64_t products =
@@ -219,11 +218,13 @@ std::optional<KernelTile> choosePipelinedTile(const ScheduleProblem &problem,
   // Loads that go with every score leave the products waiting, and too few
   // registers.
   if (!target.hasWarpgroupMma() || !problem.allowsTensorMaps ||
-      problem.readsPerElement)
+      problem.readsElements)
     return std::nullopt;
   // The widest tiles that registers and shared memory hold.
   int64_t headDim = std::max(problem.dims.qk, problem.dims.v);
-  int64_t groups = headDim <= 64 && !problem.rotatesKeys ? 3 : 2;
+  bool hasSpareRegisters =
+      !problem.rotatesKeys && problem.staging == Staging::None;
+  int64_t groups = headDim <= 64 && hasSpareRegisters ? 3 : 2;
   int64_t tileN = headDim <= 128 ? 128 : headDim <= 192 ? 96 : 64;
   if (problem.numQueries)
     groups = std::min(groups, std::max<int64_t>(1, llvm::divideCeil(
@@ -269,6 +270,12 @@ mlir::attnfuse::chooseTile(const ScheduleProblem &problem,
                            const TargetInfo &target) {
   if (std::optional<KernelTile> tile = choosePipelinedTile(problem, target))
     return *tile;
+  return chooseUnpipelinedTile(problem, target);
+}
+
+llvm::Expected<KernelTile>
+mlir::attnfuse::chooseUnpipelinedTile(const ScheduleProblem &problem,
+                                      const TargetInfo &target) {
   llvm::Expected<SmallVector<KernelTile>> fitting =
       getFittingTiles(problem, target);
   if (!fitting)

@@ -54,7 +54,7 @@ LogicalResult ScoreChain::verify(AttentionOp op) {
 }
 
 Value ScoreChain::apply(KernelBuilder &b, Value score,
-                        const ScorePosition &position) const {
+                        const ScorePosition &position, KnownLoad known) const {
   Block &block = op.getScore().front();
   IRMapping map;
   map.map(ValueRange(
@@ -63,7 +63,9 @@ Value ScoreChain::apply(KernelBuilder &b, Value score,
                      position.key, position.nq, position.nkv,
                      position.numHeads});
   for (Operation &operation : block.without_terminator())
-    map.map(operation.getResult(0), emit(b, operation, map));
+    map.map(operation.getResult(0), &operation == known.load
+                                        ? known.value
+                                        : emit(b, operation, map));
   return map.lookup(cast<YieldOp>(block.getTerminator()).getScore());
 }
 

@@ -14,7 +14,7 @@ using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 
 void ScoreTile::applyChain(KernelBuilder &b, MutableArrayRef<Value> scores,
-                           Value firstKey) const {
+                           Value firstKey, const StagedLoad &staged) const {
   if (!problem.scalesScores())
     return;
   Part part(b, "score_chain");
@@ -25,19 +25,30 @@ void ScoreTile::applyChain(KernelBuilder &b, MutableArrayRef<Value> scores,
                    problem.numHeads};
   Value threadKey = b.add(firstKey, column);
   Value lastRow = b.sub(problem.nq, 1), lastKey = b.sub(problem.nkv, 1);
-  for (int64_t r = 0; r < shape.getNumRows(); ++r)
-    for (auto [n, index] : llvm::enumerate(shape.getRowIndices(r))) {
-      Value &score = scores[index];
-      score = b.mulF(score, b.f32(problem.getScale()));
-      if (!op.hasScoreChain())
-        continue;
-      // The tile may stick out of the score matrix; its operands may not be
-      // read there.
-      at.query = b.min(getRow(b, r), lastRow);
-      at.key =
-          b.min(b.add(threadKey, AccumulatorTile::getColumnOffset(n)), lastKey);
-      score = chain.apply(b, score, at);
-    }
+  // By column tile, so that few staged elements are held at a time.
+  for (int64_t columnTile = 0; columnTile < shape.columnTiles; ++columnTile) {
+    Values elements;
+    if (staged.load)
+      elements = staged.getElements(columnTile);
+    for (int64_t rowTile = 0; rowTile < shape.rowTiles; ++rowTile)
+      for (int64_t e = 0; e < AccumulatorTile::kElements; ++e) {
+        Value &score = scores[shape.getIndex(rowTile, columnTile, e)];
+        score = b.mulF(score, b.f32(problem.getScale()));
+        if (!op.hasScoreChain())
+          continue;
+        // The tile may stick out of the score matrix; its operands may not be
+        // read there.
+        at.query = b.min(getRow(b, 2 * rowTile + e / 2), lastRow);
+        at.key = b.min(
+            b.add(threadKey,
+                  AccumulatorTile::getColumnOffset(2 * columnTile + e % 2)),
+            lastKey);
+        ScoreChain::KnownLoad known;
+        if (staged.load)
+          known = {staged.load, elements[e]};
+        score = chain.apply(b, score, at, known);
+      }
+  }
 }
 
 void ScoreTile::applyMask(KernelBuilder &b, MutableArrayRef<Value> scores,

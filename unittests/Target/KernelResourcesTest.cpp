@@ -34,10 +34,10 @@ TEST(KernelResources, RegistersOfTwoRowTiles) {
   KernelTile tile{128, 64, 4, false};
   PaddedHeadDims dims(64, 64);
   // Output 64, scores 64, probabilities 32, and 64.
-  EXPECT_EQ(getKernelResources(dims, tile).registersPerThread, 224);
+  EXPECT_EQ(getKernelResources({dims}, tile).registersPerThread, 224);
   tile.qInRegisters = true;
-  EXPECT_EQ(getKernelResources(dims, tile).registersPerThread, 256);
-  EXPECT_EQ(getKernelResources(dims, tile).threads, 128);
+  EXPECT_EQ(getKernelResources({dims}, tile).registersPerThread, 256);
+  EXPECT_EQ(getKernelResources({dims}, tile).threads, 128);
 }
 
 TEST(KernelResources, EachLimitBoundsTheBlocksPerSm) {
@@ -65,7 +65,7 @@ TEST(KernelResources, PipelinedPlanHasAlignedTilesThatDoNotOverlap) {
       SCOPED_TRACE(std::to_string(headDim) + " " + std::to_string(groups));
       PaddedHeadDims dims(headDim, headDim);
       KernelTile tile{64 * groups, 64, 4 * groups, false, KernelPipeline()};
-      PipelinedMemoryPlan plan(dims, tile);
+      PipelinedMemoryPlan plan({dims}, tile);
       for (int64_t bytes : {plan.queryBytes, plan.keyBytes, plan.valueBytes,
                             plan.k, plan.v, plan.output})
         EXPECT_EQ(bytes % 1024, 0);

@@ -37,6 +37,18 @@ struct PaddedHeadDims {
   int64_t v;
 };
 
+/// What of a score operand a pipelined kernel brings to shared memory with each
+/// key tile.
+enum class Staging { None, PerKey, PerQueryAndKey };
+
+/// What of the work, besides the tile, decides what a kernel takes.
+struct KernelTraits {
+  PaddedHeadDims dims;
+  /// Whether K is rotated in the kernel.
+  bool rotatesKeys = false;
+  Staging staging = Staging::None;
+};
+
 /// `#attnfuse.pipeline` without MLIR.
 struct KernelPipeline {
   int64_t stages = 2;
@@ -78,9 +90,12 @@ struct SharedMemoryPlan {
 /// columns, each a multiple of 1024 bytes, as the tensor memory accelerator
 /// writes them; V and K rings have `stages` slots.
 struct PipelinedMemoryPlan {
-  PipelinedMemoryPlan(const PaddedHeadDims &dims, const KernelTile &tile);
-  int64_t queryBytes, keyBytes, valueBytes; ///< Of one tile.
+  PipelinedMemoryPlan(const KernelTraits &traits, const KernelTile &tile);
+  int64_t queryBytes, keyBytes, valueBytes, stagedBytes; ///< Of one tile.
   int64_t q = 0, k, v;
+  /// Tiles of the staged operand, `stagedStages` of them: as many as of K, or
+  /// one where they do not fit.
+  int64_t staged, stagedStages;
   /// 64 x v elements for each warpgroup; in place of q where both do not fit.
   int64_t output;
   bool outputReplacesQuery;
@@ -94,9 +109,14 @@ struct PipelinedMemoryPlan {
   int64_t getKeyRotated() const { return 2 + 2 * stages; }
   int64_t getValueFull() const { return 2 + 3 * stages; }
   int64_t getValueEmpty() const { return 2 + 4 * stages; }
-  int64_t getNumBarriers() const { return 2 + 5 * stages; }
+  int64_t getStagedFull() const { return 2 + 5 * stages; }
+  int64_t getStagedEmpty() const { return 2 + 6 * stages; }
+  int64_t getNumBarriers() const { return 2 + 7 * stages; }
   int64_t stages;
 };
+
+/// Bytes of a panel of 64 keys of the staged operand.
+int64_t getStagedPanelBytes(Staging staging, int64_t tileM);
 
 /// Registers per thread that the warps of a pipelined block ask for, by the
 /// number of its computing warpgroups, the blocks that are to share an SM, and
@@ -109,8 +129,8 @@ struct RoleRegisters {
 
 /// Blocks of a pipelined kernel that share an SM: several if a block has but
 /// one computing warpgroup, which waits for loads and products in turn.
-int64_t getPipelinedBlocksPerSm(const PaddedHeadDims &dims,
-                                const KernelTile &tile, bool rotatesKeys);
+int64_t getPipelinedBlocksPerSm(const KernelTraits &traits,
+                                const KernelTile &tile);
 
 struct KernelResources {
   int64_t sharedMemory;
@@ -124,9 +144,8 @@ struct KernelResources {
   int64_t pipelinedBlocks = 0;
 };
 
-KernelResources getKernelResources(const PaddedHeadDims &dims,
-                                   const KernelTile &tile,
-                                   bool rotatesKeys = false);
+KernelResources getKernelResources(const KernelTraits &traits,
+                                   const KernelTile &tile);
 
 /// Blocks that one SM holds at a time; 0 if one block is too large for it.
 int64_t getBlocksPerSm(const KernelResources &resources,

@@ -35,8 +35,10 @@ struct ScheduleProblem {
   std::optional<int64_t> keyBlock;
   /// Tensors that the score chain reads.
   int64_t numScoreOperands = 0;
-  /// Whether it reads one anew for every query or key.
-  bool readsPerElement = false;
+  /// Whether it reads one anew for every query or key: in tiles that can be
+  /// staged, or without any such order.
+  Staging staging = Staging::None;
+  bool readsElements = false;
   /// Whether a band limits the keys.
   bool hasBand = false;
   /// Whether K is rotated in the kernel.
@@ -44,6 +46,8 @@ struct ScheduleProblem {
   /// Whether q, k, v and the output are all arguments or results, to which
   /// alone tensor maps can be made.
   bool allowsTensorMaps = true;
+
+  KernelTraits getTraits() const { return {dims, rotatesKeys, staging}; }
 };
 
 /// Success if a kernel with this tile runs on the machine; otherwise an error
@@ -59,6 +63,9 @@ double estimateTileCost(const ScheduleProblem &problem, const KernelTile &tile,
 /// The cheapest of the tiles that fit, or why none fits.
 llvm::Expected<KernelTile> chooseTile(const ScheduleProblem &problem,
                                       const TargetInfo &target);
+/// The same without a pipeline: for tensors of any strides.
+llvm::Expected<KernelTile>
+chooseUnpipelinedTile(const ScheduleProblem &problem, const TargetInfo &target);
 
 } // namespace mlir::attnfuse
 

@@ -34,10 +34,16 @@ public:
   /// device form.
   static LogicalResult verify(AttentionOp op);
 
+  /// A load of the region whose value is at hand.
+  struct KnownLoad {
+    Operation *load = nullptr;
+    Value value;
+  };
+
   /// The region's value for `score`. Query and key must lie inside the score
   /// matrix.
-  Value apply(KernelBuilder &b, Value score,
-              const ScorePosition &position) const;
+  Value apply(KernelBuilder &b, Value score, const ScorePosition &position,
+              KnownLoad known) const;
 
 private:
   Value emit(KernelBuilder &b, Operation &operation, IRMapping &map) const;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ManifestBuilder.h"
+#include "attnfuse/Analysis/ScoreLoads.h"
 #include "attnfuse/Conversion/Passes.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
@@ -101,12 +102,50 @@ static bool computesAttention(func::FuncOp function) {
       .wasInterrupted();
 }
 
+static LLVM::LLVMFuncOp createKernel(OpBuilder &b, Location loc,
+                                     const Twine &name, const KernelTile &tile,
+                                     const KernelResources &resources) {
+  auto kernel = LLVM::LLVMFuncOp::create(
+      b, loc, name.str(),
+      LLVM::LLVMFunctionType::get(
+          LLVM::LLVMVoidType::get(b.getContext()), {}));
+  kernel.addEntryBlock(b);
+  kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                  b.getDenseI32ArrayAttr({int32_t(tile.getThreads())}));
+  // Without it the assembler spills to fit more blocks on an SM than the
+  // schedule asks for.
+  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                  b.getI32IntegerAttr(
+                      tile.pipeline ? resources.pipelinedBlocks : 1));
+  return kernel;
+}
+
+/// Whether a tensor map can be made of a [B, H, Nq, Nkv] tensor of 16-bit
+/// elements, as an expression of the manifest.
+static llvm::json::Value getTensorMapCondition(const AbiTensor &tensor) {
+  using llvm::json::Array;
+  auto isMultiple = [](const std::string &name, int64_t of) {
+    return Array{"eq", Array{"mod", name, of}, 0};
+  };
+  std::string stride = "$stride." + tensor.name + ".";
+  // Strides of 16 bytes, and none that is negative.
+  Array condition{"mul", isMultiple("$address." + tensor.name, 16),
+                  Array{"eq", stride + "3", 1}};
+  for (const char *dim : {"0", "1", "2"}) {
+    condition.push_back(Array{"le", 0, stride + dim});
+    condition.push_back(isMultiple(stride + dim, 8));
+  }
+  return condition;
+}
+
 static LogicalResult convert(func::FuncOp function) {
   FailureOr<AttentionOp> attention = getWholeBody(function);
   if (failed(attention))
     return failure();
   AttentionOp op = *attention;
-  if (failed(getScheduleProblem(op)) || failed(ScoreChain::verify(op)))
+  FailureOr<ScheduleProblem> problem = getScheduleProblem(op);
+  if (failed(problem) || failed(ScoreChain::verify(op)))
     return failure();
   ScheduleAttr schedule = op.getScheduleAttr();
   if (!schedule)
@@ -144,7 +183,6 @@ static LogicalResult convert(func::FuncOp function) {
              << role.name << "'; rename it by attnfuse.name";
   }
 
-  MLIRContext *context = op.getContext();
   OpBuilder b(function);
   b.setInsertionPointAfter(function);
   auto module = gpu::GPUModuleOp::create(
@@ -160,33 +198,35 @@ static LogicalResult convert(func::FuncOp function) {
       /*isConstant=*/false, LLVM::Linkage::External, "attnfuse$shared",
       Attribute(),
       /*alignment=*/1024, /*addrSpace=*/3);
-  auto kernel = LLVM::LLVMFuncOp::create(
-      b, op.getLoc(), function.getName(),
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {}));
-  kernel.addEntryBlock(b);
-  kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
-                  b.getDenseI32ArrayAttr({int32_t(tile.getThreads())}));
-
-  // Without it the assembler spills to fit more blocks on an SM than the
-  // schedule asks for.
-  KernelResources resources =
-      getKernelResources(PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()),
-                         tile, bool(op.getKRotationAttr()));
-  int64_t blocksPerSm = tile.pipeline ? resources.pipelinedBlocks : 1;
-  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                  b.getI32IntegerAttr(blocksPerSm));
-
   ManifestBuilder manifest(op, *dims);
-  KernelAbi abi(kernel, manifest.getTensors());
-  if (tile.pipeline)
-    sm90::buildAttentionForward(op, kernel, sharedMemory, abi, *target);
-  else
-    sm80::buildAttentionForward(op, kernel, sharedMemory, abi);
-  module->setAttr(
-      kManifestAttrName,
-      b.getStringAttr(manifest.build(kernel.getName(), tile, resources,
-                                     abi.finalize())));
+  auto addKernel = [&](const Twine &name, const KernelTile &tile,
+                       std::optional<llvm::json::Value> when) {
+    b.setInsertionPointToEnd(module.getBody());
+    KernelResources resources = getKernelResources(getKernelTraits(op), tile);
+    LLVM::LLVMFuncOp kernel = createKernel(b, op.getLoc(), name, tile, resources);
+    KernelAbi abi(kernel, manifest.getTensors());
+    if (tile.pipeline)
+      sm90::buildAttentionForward(op, tile, kernel, sharedMemory, abi, *target);
+    else
+      sm80::buildAttentionForward(op, tile, kernel, sharedMemory, abi);
+    manifest.addVersion(kernel.getName(), tile, resources, abi.finalize(),
+                        std::move(when));
+  };
+  // A staged operand is a tensor of the user's strides, of which a tensor map
+  // can be made or not.
+  std::optional<StagedOperand> staged = getStagedOperand(op);
+  if (tile.pipeline && staged) {
+    llvm::Expected<KernelTile> other = chooseUnpipelinedTile(*problem, *target);
+    if (!other)
+      return op.emitOpError() << llvm::toString(other.takeError());
+    addKernel(function.getName(), tile,
+              getTensorMapCondition(
+                  manifest.getTensors().find(staged->tensor)->second));
+    addKernel(function.getName() + "$any_strides", *other, std::nullopt);
+  } else {
+    addKernel(function.getName(), tile, std::nullopt);
+  }
+  module->setAttr(kManifestAttrName, b.getStringAttr(manifest.build()));
   return success();
 }
 

@@ -160,21 +160,10 @@ void ManifestBuilder::addChecks() {
   }
 }
 
-std::string ManifestBuilder::build(StringRef kernelName, const KernelTile &tile,
-                                   const KernelResources &resources,
-                                   json::Array parameters) {
-  addChecks();
-  func::FuncOp function = dims.getFunction();
-  json::Array arguments, results;
-  for (auto [argument, role] :
-       llvm::zip_equal(function.getArguments(), dims.getArguments()))
-    arguments.push_back(
-        describe(argument, argument.getType(), role.getRoleString()));
-  Operation *terminator = function.getBody().front().getTerminator();
-  for (auto [result, role] :
-       llvm::zip_equal(terminator->getOperands(), dims.getResults()))
-    results.push_back(describe(result, result.getType(), role.getRoleString()));
-
+void ManifestBuilder::addVersion(StringRef kernelName, const KernelTile &tile,
+                                 const KernelResources &resources,
+                                 json::Array parameters,
+                                 std::optional<json::Value> when) {
   json::Value blocks =
       apply("mul", apply("ceildiv", getDim(op.getQuery(), 2), tile.tileM),
             apply("mul", getDim(op.getQuery(), 0), getDim(op.getQuery(), 1)));
@@ -187,13 +176,35 @@ std::string ManifestBuilder::build(StringRef kernelName, const KernelTile &tile,
                       {"grid", json::Array{std::move(blocks), 1, 1}},
                       {"shared_memory", resources.sharedMemory},
                       {"parameters", std::move(parameters)}};
-  json::Value manifest =
-      json::Object{{"name", function.getName()},
-                   {"arguments", std::move(arguments)},
-                   {"results", std::move(results)},
-                   {"checks", std::move(checks)},
-                   {"kernels", json::Array{std::move(kernel)}}};
+  json::Object version{{"kernels", json::Array{std::move(kernel)}}};
+  if (when)
+    version["when"] = std::move(*when);
+  versions.push_back(std::move(version));
+}
+
+std::string ManifestBuilder::build() {
+  addChecks();
+  func::FuncOp function = dims.getFunction();
+  json::Array arguments, results;
+  for (auto [argument, role] :
+       llvm::zip_equal(function.getArguments(), dims.getArguments()))
+    arguments.push_back(
+        describe(argument, argument.getType(), role.getRoleString()));
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (auto [result, role] :
+       llvm::zip_equal(terminator->getOperands(), dims.getResults()))
+    results.push_back(describe(result, result.getType(), role.getRoleString()));
+
+  json::Object manifest{{"name", function.getName()},
+                        {"arguments", std::move(arguments)},
+                        {"results", std::move(results)},
+                        {"checks", std::move(checks)}};
+  if (versions.size() > 1)
+    manifest["versions"] = std::move(versions);
+  else
+    manifest["kernels"] =
+        std::move(*versions.front().getAsObject()->getArray("kernels"));
   std::string text;
-  llvm::raw_string_ostream(text) << manifest;
+  llvm::raw_string_ostream(text) << json::Value(std::move(manifest));
   return text;
 }

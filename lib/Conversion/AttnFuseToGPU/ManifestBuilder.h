@@ -25,10 +25,15 @@ public:
   /// results that it returns.
   const kernelgen::AbiTensors &getTensors() const { return tensors; }
 
-  /// The JSON object of the function with its one kernel.
-  std::string build(StringRef kernelName, const KernelTile &tile,
-                    const KernelResources &resources,
-                    llvm::json::Array parameters);
+  /// Adds a version of the function: one kernel. All but the last added have a
+  /// condition, which is an expression.
+  void addVersion(StringRef kernelName, const KernelTile &tile,
+                  const KernelResources &resources,
+                  llvm::json::Array parameters,
+                  std::optional<llvm::json::Value> when = std::nullopt);
+
+  /// The JSON object of the function with its versions.
+  std::string build();
 
 private:
   llvm::json::Value getDim(Value tensor, unsigned dim);
@@ -43,7 +48,7 @@ private:
   AttentionOp op;
   const DimensionClasses &dims;
   kernelgen::AbiTensors tensors;
-  llvm::json::Array checks;
+  llvm::json::Array checks, versions;
 };
 
 } // namespace mlir::attnfuse

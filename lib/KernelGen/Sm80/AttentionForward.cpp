@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/KernelGen/Sm80/AttentionForward.h"
-#include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
 #include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/KernelGen/Normalizer.h"
 #include "attnfuse/KernelGen/OutputRows.h"
@@ -29,7 +28,7 @@ enum Mode : int64_t { Compute, FiniteValues, NonFiniteValues, NumModes };
 
 class ForwardKernel {
 public:
-  ForwardKernel(AttentionOp op, LLVM::LLVMFuncOp kernel,
+  ForwardKernel(AttentionOp op, const KernelTile &tile, LLVM::LLVMFuncOp kernel,
                 LLVM::GlobalOp sharedMemory, KernelAbi &abi);
   void build();
 
@@ -90,12 +89,13 @@ private:
 };
 } // namespace
 
-ForwardKernel::ForwardKernel(AttentionOp op, LLVM::LLVMFuncOp kernel,
+ForwardKernel::ForwardKernel(AttentionOp op, const KernelTile &tile,
+                             LLVM::LLVMFuncOp kernel,
                              LLVM::GlobalOp sharedMemory, KernelAbi &abi)
     : op(op), kernel(kernel), sharedMemory(sharedMemory), abi(abi),
       b(op.getLoc(), OpBuilder::atBlockEnd(&kernel.getBody().front())),
       dims(op.getHeadDim(), op.getValueHeadDim()),
-      tile(getKernelTile(op.getScheduleAttr())), plan(dims, tile),
+      tile(tile), plan(dims, tile),
       threads(tile.getThreads()), rowTiles(tile.getRowTilesPerWarp()),
       elementType(op.getElementType()), queryLayout(tile.tileM, dims.qk),
       keyLayout(tile.tileN, dims.qk), valueLayout(tile.tileN, dims.v),
@@ -462,7 +462,8 @@ void ForwardKernel::storeOutput(ArrayRef<Value> output) {
              staged);
 }
 
-void sm80::buildAttentionForward(AttentionOp op, LLVM::LLVMFuncOp kernel,
+void sm80::buildAttentionForward(AttentionOp op, const KernelTile &tile,
+                                 LLVM::LLVMFuncOp kernel,
                                  LLVM::GlobalOp sharedMemory, KernelAbi &abi) {
-  ForwardKernel(op, kernel, sharedMemory, abi).build();
+  ForwardKernel(op, tile, kernel, sharedMemory, abi).build();
 }

@@ -111,6 +111,10 @@ Values sm90::loadMatrix(KernelBuilder &b, Value shared) {
                      "{$0, $1, $2, $3}, [$4];",
                      "=r,=r,=r,=r,r,~{memory}", shared);
 }
+Value sm90::loadWord(KernelBuilder &b, Value shared) {
+  return b.inlineAsm(b.getI32Type(), "ld.shared.b32 $0, [$1];",
+                     "=r,r,~{memory}", shared)[0];
+}
 void sm90::storeMatrix(KernelBuilder &b, Value shared, ValueRange registers) {
   Values operands{shared};
   llvm::append_range(operands, registers);

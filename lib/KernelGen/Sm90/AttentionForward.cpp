@@ -14,12 +14,13 @@ using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 using namespace mlir::attnfuse::kernelgen::sm90;
 
-void sm90::buildAttentionForward(AttentionOp op, LLVM::LLVMFuncOp kernel,
+void sm90::buildAttentionForward(AttentionOp op, const KernelTile &tile,
+                                 LLVM::LLVMFuncOp kernel,
                                  LLVM::GlobalOp sharedMemory, KernelAbi &abi,
                                  const TargetInfo &target) {
   KernelBuilder b(op.getLoc(),
                   OpBuilder::atBlockEnd(&kernel.getBody().front()));
-  BlockContext context(b, op, sharedMemory, abi, target);
+  BlockContext context(b, op, tile, sharedMemory, abi, target);
   context.initBarriers(b);
   // Each role is one branch of this condition, which the assembler demands to
   // move registers between them.

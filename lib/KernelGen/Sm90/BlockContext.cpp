@@ -36,14 +36,13 @@ static SharedLayout getPanels(int64_t rows, int64_t columns) {
 }
 
 BlockContext::BlockContext(KernelBuilder &b, AttentionOp op,
-                           LLVM::GlobalOp sharedMemory, KernelAbi &abi,
-                           const TargetInfo &target)
-    : tile(getKernelTile(op.getScheduleAttr())), pipeline(*tile.pipeline),
-      dims(op.getHeadDim(), op.getValueHeadDim()), plan(dims, tile),
-      registers(RoleRegisters::get(
-          getComputingWarpgroups(),
-          getPipelinedBlocksPerSm(dims, tile, bool(op.getKRotationAttr())),
-          bool(op.getKRotationAttr()))),
+                           const KernelTile &tile, LLVM::GlobalOp sharedMemory,
+                           KernelAbi &abi, const TargetInfo &target)
+    : tile(tile), pipeline(*tile.pipeline), traits(getKernelTraits(op)),
+      dims(traits.dims), plan(traits, tile),
+      registers(RoleRegisters::get(getComputingWarpgroups(),
+                                   getPipelinedBlocksPerSm(traits, tile),
+                                   traits.rotatesKeys)),
       queryRotation(RotationOperands::getQuery(op)),
       keyRotation(RotationOperands::getKey(op)),
       queryLayout(getPanels(tile.tileM, dims.qk)),
@@ -63,7 +62,14 @@ BlockContext::BlockContext(KernelBuilder &b, AttentionOp op,
                     ? getRing(b, shared, plan, plan.k, plan.keyBytes,
                               plan.getKeyRotated(), plan.getKeyEmpty(),
                               plan.stages)
-                    : keys) {}
+                    : keys),
+      stagedOperand(getStagedOperand(op)),
+      stagedPanelBytes(getStagedPanelBytes(traits.staging, tile.tileM)) {
+  if (stagedOperand)
+    stagedTiles = getRing(b, shared, plan, plan.staged, plan.stagedBytes,
+                          plan.getStagedFull(), plan.getStagedEmpty(),
+                          plan.stagedStages);
+}
 
 Value BlockContext::getSharedPtr(KernelBuilder &b, int64_t byteOffset) const {
   return b.offsetPtr(getSharedBase(b, sharedMemory), byteOffset);
@@ -79,6 +85,8 @@ void BlockContext::initBarriers(KernelBuilder &b) const {
       readyKeys.init(b, kWarpgroupThreads, tile.warps);
     keys.init(b, 1, tile.warps);
     values.init(b, 1, tile.warps);
+    if (stagedTiles)
+      stagedTiles->init(b, 1, tile.warps);
     fenceBarrierInit(b);
   });
   b.barrier();

@@ -8,6 +8,7 @@
 #ifndef ATTNFUSE_LIB_KERNELGEN_SM90_BLOCKCONTEXT_H
 #define ATTNFUSE_LIB_KERNELGEN_SM90_BLOCKCONTEXT_H
 
+#include "attnfuse/Analysis/ScoreLoads.h"
 #include "attnfuse/KernelGen/AttentionProblem.h"
 #include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/KernelGen/Rotation.h"
@@ -21,8 +22,9 @@ namespace mlir::attnfuse::kernelgen::sm90 {
 /// The kernel's shape, and the values that all threads have before the roles
 /// part. K is `full` when it has landed and `ready` when it is also rotated.
 struct BlockContext {
-  BlockContext(KernelBuilder &b, AttentionOp op, LLVM::GlobalOp sharedMemory,
-               KernelAbi &abi, const TargetInfo &target);
+  BlockContext(KernelBuilder &b, AttentionOp op, const KernelTile &tile,
+               LLVM::GlobalOp sharedMemory, KernelAbi &abi,
+               const TargetInfo &target);
 
   void initBarriers(KernelBuilder &b) const;
 
@@ -40,6 +42,7 @@ struct BlockContext {
 
   KernelTile tile;
   KernelPipeline pipeline;
+  KernelTraits traits;
   PaddedHeadDims dims;
   PipelinedMemoryPlan plan;
   RoleRegisters registers;
@@ -55,6 +58,11 @@ struct BlockContext {
   /// Like `keys`, with the barriers of rotated tiles; the same without a
   /// rotation.
   StageRing readyKeys;
+  /// The score operand that comes with the keys, if there is one, and its
+  /// tiles: panels of 64 keys.
+  std::optional<StagedOperand> stagedOperand;
+  std::optional<StageRing> stagedTiles;
+  int64_t stagedPanelBytes;
 };
 
 } // namespace mlir::attnfuse::kernelgen::sm90

@@ -257,7 +257,7 @@ Consumer::LoopState Consumer::buildFirstStep(LoopState state) {
   Values scores = waitProducts(b, 0, buildScores(state.number));
   context.keys.releaseIf(b, isWarpLeader, state.number);
   Value firstKey = walk->getFirstKey(b, state.position);
-  scoreTile->applyChain(b, scores, firstKey);
+  changeScores(scores, firstKey, state.number);
   scoreTile->applyMask(b, scores, firstKey);
   buildNormalizer(state, scores, TileKind::Boundary, {});
   state.weights = packPairs(b, scores, problem.getElementType());
@@ -315,7 +315,7 @@ void Consumer::buildStep(LoopState &state, TileKind kind) {
   state.position = walk->next(b, state.position);
   state.number = b.add(number, 1);
 
-  scoreTile->applyChain(b, scores, firstKey);
+  changeScores(scores, firstKey, number);
   if (kind == TileKind::Boundary)
     scoreTile->applyMask(b, scores, firstKey);
   auto retireProduct = [&] {
@@ -414,6 +414,46 @@ void Consumer::buildRescale(LoopState &state,
   state.weights = pin(b, state.weights);
   state.output = b.ifElse(needed, ValueRange(state.output).getTypes(), rescaled,
                           [&] { return state.output; });
+}
+
+void Consumer::changeScores(Values &scores, Value firstKey, Value number) {
+  if (!context.stagedOperand)
+    return scoreTile->applyChain(b, scores, firstKey);
+  const StagedOperand &operand = *context.stagedOperand;
+  const StageRing &ring = *context.stagedTiles;
+  ring.waitFull(b, number);
+  Value tile = ring.getTile(b, number);
+  Type pairType = VectorType::get({2}, operand.load->getResult(0).getType());
+  Values matrices;
+  auto getElements = [&](int64_t columnTile) {
+    int64_t column = columnTile * AccumulatorTile::kColumns;
+    Value panel =
+        b.add(tile, column / kPanelColumns * context.stagedPanelBytes);
+    int64_t inPanel = column % kPanelColumns * 2;
+    Values pairs;
+    if (operand.perQuery) {
+      // Four matrices: both rows of two column tiles.
+      if (columnTile % 2 == 0)
+        matrices = loadMatrix(
+            b, b.xorI(b.add(b.add(panel, b.mul(group, kGroupPanelBytes)),
+                            matrixOffset),
+                      inPanel));
+      int64_t first = columnTile % 2 * 2;
+      pairs = {matrices[first], matrices[first + 1]};
+    } else {
+      // One row for all queries, in the panel's row 0, which is not swizzled.
+      Value pair =
+          loadWord(b, b.add(b.add(panel, b.shl(tileColumn, 1)), inPanel));
+      pairs = {pair, pair};
+    }
+    Values elements;
+    for (Value pair : pairs)
+      for (int64_t of : {0, 1})
+        elements.push_back(b.extractElement(b.bitcast(pair, pairType), of));
+    return elements;
+  };
+  scoreTile->applyChain(b, scores, firstKey, {operand.load, getElements});
+  ring.releaseIf(b, isWarpLeader, number);
 }
 
 /// The next key tile or, after the last, that of V which has landed already.

@@ -54,6 +54,8 @@ private:
                   function_ref<void()> betweenRows);
   void buildRescale(LoopState &state,
                     ArrayRef<OnlineNormalizer::Rescale> rescales);
+  /// The score region, with what is staged for key tile `number`.
+  void changeScores(Values &scores, Value firstKey, Value number);
   void waitNextKey(const LoopState &state);
   /// Stores the output, or stages it for the accelerator.
   void buildStore(ArrayRef<Value> output);

@@ -21,6 +21,11 @@ Producer::Producer(KernelBuilder &b, const BlockContext &context)
   keyMap = abi.getTensorMap(b, op.getKey(), context.tile.tileN, kPanelColumns);
   valueMap =
       abi.getTensorMap(b, op.getValue(), context.tile.tileN, kPanelColumns);
+  if (context.stagedOperand)
+    stagedMap = abi.getTensorMap(
+        b, context.stagedOperand->tensor,
+        context.stagedOperand->perQuery ? context.tile.tileM : 1,
+        kPanelColumns);
 }
 
 void Producer::build() {
@@ -63,12 +68,20 @@ Value Producer::buildTile(Value round, Value tileNumber, Value number) {
            {walk.getFirstKey(b, position), query.keyHead, query.batch});
     });
   };
+  // Wanted after its K, and later than the V of the step before.
+  auto loadStagedFor = [&](ValueRange position, Value number) {
+    if (context.stagedOperand)
+      b.ifThen(walk.isValid(b, position), [&] {
+        loadStaged(query, walk.getFirstKey(b, position), number);
+      });
+  };
 
   Values position = walk.begin(b);
   asLoader([&] {
     loadKey(position, number);
     load(context.queries, round, queryMap, context.tile.tileM,
          {query.firstRow, query.head, query.batch});
+    loadStagedFor(position, number);
   });
 
   Values init = position;
@@ -85,6 +98,7 @@ Value Producer::buildTile(Value round, Value tileNumber, Value number) {
           loadKey(next, b.add(number, 1));
           load(context.values, number, valueMap, context.tile.tileN,
                {firstKey, query.keyHead, query.batch});
+          loadStagedFor(next, b.add(number, 1));
         });
         // After the loads, so that they run meanwhile.
         if (context.keyRotation)
@@ -108,15 +122,35 @@ void Producer::rotateKey(const QueryTile &query, Value firstKey,
   arrive(b, context.readyKeys.getFull(b, number));
 }
 
+void Producer::loadStaged(const QueryTile &query, Value firstKey,
+                          Value number) {
+  const StagedOperand &operand = *context.stagedOperand;
+  Value zero = b.i32(0);
+  int64_t rows = operand.perQuery ? context.tile.tileM : 1;
+  int64_t panels = context.plan.stagedBytes / context.stagedPanelBytes;
+  load(*context.stagedTiles, number, stagedMap, panels,
+       panels * rows * kPanelPitch, firstKey,
+       {operand.perQuery ? query.firstRow : zero,
+        operand.perHead ? query.head : zero,
+        operand.perBatch ? query.batch : zero});
+}
+
 void Producer::load(const StageRing &ring, Value number, Value map,
                     int64_t rows, ValueRange rowHeadBatch) {
+  load(ring, number, map, ring.getTileBytes() / (rows * kPanelPitch),
+       ring.getTileBytes(), b.i32(0), rowHeadBatch);
+}
+
+void Producer::load(const StageRing &ring, Value number, Value map,
+                    int64_t panels, int64_t bytes, Value firstColumn,
+                    ValueRange rowHeadBatch) {
   ring.waitEmpty(b, number);
   Value full = ring.getFull(b, number);
-  arriveExpecting(b, full, ring.getTileBytes());
+  arriveExpecting(b, full, bytes);
   Value tile = ring.getTile(b, number);
-  int64_t panelBytes = rows * kPanelPitch;
-  for (int64_t panel = 0; panel < ring.getTileBytes() / panelBytes; ++panel) {
-    Values at{b.i32(panel * kPanelColumns)};
+  int64_t panelBytes = ring.getTileBytes() / panels;
+  for (int64_t panel = 0; panel < panels; ++panel) {
+    Values at{b.add(firstColumn, panel * kPanelColumns)};
     llvm::append_range(at, rowHeadBatch);
     loadBox(b, b.add(tile, panel * panelBytes), map, at, full);
   }

@@ -25,15 +25,20 @@ private:
   /// the first; returns the number of the next.
   Value buildTile(Value round, Value tileNumber, Value number);
   void rotateKey(const QueryTile &query, Value firstKey, Value number);
+  /// Loads a tile of `panels` panels of 64 columns from `firstColumn` on, of
+  /// which only `bytes` are written.
+  void load(const StageRing &ring, Value number, Value map, int64_t panels,
+            int64_t bytes, Value firstColumn, ValueRange rowHeadBatch);
   void load(const StageRing &ring, Value number, Value map, int64_t rows,
             ValueRange rowHeadBatch);
+  void loadStaged(const QueryTile &query, Value firstKey, Value number);
   /// Emits `body` for the issuing thread.
   void asLoader(function_ref<void()> body);
 
   KernelBuilder &b;
   const BlockContext &context;
   const AttentionProblem &problem;
-  Value queryMap, keyMap, valueMap;
+  Value queryMap, keyMap, valueMap, stagedMap;
 };
 
 } // namespace mlir::attnfuse::kernelgen::sm90

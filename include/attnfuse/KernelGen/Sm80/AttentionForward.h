@@ -32,13 +32,15 @@
 
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
 #include "attnfuse/KernelGen/KernelAbi.h"
+#include "attnfuse/KernelGen/KernelResources.h"
 
 namespace mlir::attnfuse::kernelgen::sm80 {
 
 /// Fills `kernel`, an empty llvm.func with an entry block, with the forward
 /// kernel of `op`, which has a schedule. `sharedMemory` is the module's
 /// external shared-memory array.
-void buildAttentionForward(AttentionOp op, LLVM::LLVMFuncOp kernel,
+void buildAttentionForward(AttentionOp op, const KernelTile &tile,
+                           LLVM::LLVMFuncOp kernel,
                            LLVM::GlobalOp sharedMemory, KernelAbi &abi);
 
 } // namespace mlir::attnfuse::kernelgen::sm80

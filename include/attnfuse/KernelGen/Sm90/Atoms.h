@@ -61,6 +61,9 @@ void increaseRegisters(KernelBuilder &b, int64_t count);
 Values loadMatrix(KernelBuilder &b, Value shared);
 void storeMatrix(KernelBuilder &b, Value shared, ValueRange registers);
 
+/// An i32 from shared memory.
+Value loadWord(KernelBuilder &b, Value shared);
+
 /// Keeps pure operations on one side of this point. Returns the values to use
 /// from here on.
 Values pin(KernelBuilder &b, ValueRange values);

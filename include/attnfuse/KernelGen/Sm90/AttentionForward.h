@@ -27,6 +27,7 @@
 
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
 #include "attnfuse/KernelGen/KernelAbi.h"
+#include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/Target/TargetInfo.h"
 
 namespace mlir::attnfuse::kernelgen::sm90 {
@@ -34,7 +35,8 @@ namespace mlir::attnfuse::kernelgen::sm90 {
 /// Emits the body of `kernel`, with `sharedMemory` for its dynamic shared
 /// memory. The op has a schedule with a pipeline; q, k, v and the output are
 /// arguments and a result.
-void buildAttentionForward(AttentionOp op, LLVM::LLVMFuncOp kernel,
+void buildAttentionForward(AttentionOp op, const KernelTile &tile,
+                           LLVM::LLVMFuncOp kernel,
                            LLVM::GlobalOp sharedMemory, KernelAbi &abi,
                            const TargetInfo &target);
 

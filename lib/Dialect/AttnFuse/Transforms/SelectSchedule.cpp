@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attnfuse/Analysis/ScoreLoads.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::attnfuse {
 #define GEN_PASS_DEF_ATTNFUSESELECTSCHEDULEPASS
@@ -34,27 +34,6 @@ LogicalResult checkHeadDim(AttentionOp op, StringRef what, int64_t size) {
          << what << " to be a multiple of " << kHeadDimStep << " from "
          << kHeadDimStep << " to " << kMaxHeadDim << " for the GPU, got "
          << size << "; pad it, or execute on the CPU";
-}
-
-/// Whether the score region loads by the index of the query or the key.
-bool readsPerElement(AttentionOp op) {
-  if (op.getScore().empty())
-    return false;
-  Block &block = op.getScore().front();
-  llvm::SmallDenseSet<Value> dependent{
-      block.getArgument(AttentionOp::I),
-      block.getArgument(AttentionOp::J)};
-  for (Operation &operation : block) {
-    bool depends = llvm::any_of(operation.getOperands(), [&](Value operand) {
-      return dependent.contains(operand);
-    });
-    if (!depends)
-      continue;
-    if (isa<tensor::ExtractOp>(operation))
-      return true;
-    dependent.insert(operation.result_begin(), operation.result_end());
-  }
-  return false;
 }
 
 std::optional<int64_t> getStaticSize(RankedTensorType type, unsigned dim) {
@@ -82,9 +61,12 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
   problem.numQueries = getStaticSize(op.getQuery().getType(), 2);
   problem.numKeys = getStaticSize(op.getKey().getType(), 2);
   problem.numScoreOperands = op.getScoreOperands().size();
-  problem.readsPerElement = readsPerElement(op);
+  KernelTraits traits = getKernelTraits(op);
+  problem.staging = traits.staging;
+  problem.readsElements =
+      problem.staging == Staging::None && !getElementLoads(op).empty();
   problem.hasBand = !op.getBands().empty();
-  problem.rotatesKeys = bool(op.getKRotationAttr());
+  problem.rotatesKeys = traits.rotatesKeys;
   for (Value tensor : {op.getQuery(), op.getKey(), op.getValue()})
     problem.allowsTensorMaps &= isa<BlockArgument>(tensor);
   for (BandAttr band : op.getBands().getAsRange<BandAttr>())
@@ -106,6 +88,15 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
   problem.queryBlock = blocks.getQueryBlock();
   problem.keyBlock = blocks.getKeyBlock();
   return problem;
+}
+
+KernelTraits mlir::attnfuse::getKernelTraits(AttentionOp op) {
+  KernelTraits traits{PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()),
+                      bool(op.getKRotationAttr())};
+  if (std::optional<StagedOperand> staged = getStagedOperand(op))
+    traits.staging =
+        staged->perQuery ? Staging::PerQueryAndKey : Staging::PerKey;
+  return traits;
 }
 
 KernelTile mlir::attnfuse::getKernelTile(ScheduleAttr schedule) {

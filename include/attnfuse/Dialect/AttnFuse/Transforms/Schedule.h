@@ -18,6 +18,8 @@ namespace mlir::attnfuse {
 FailureOr<ScheduleProblem> getScheduleProblem(AttentionOp op);
 
 KernelTile getKernelTile(ScheduleAttr schedule);
+/// What decides the resources of the op's kernels.
+KernelTraits getKernelTraits(AttentionOp op);
 ScheduleAttr getScheduleAttr(MLIRContext *context, const KernelTile &tile);
 
 } // namespace mlir::attnfuse

@@ -1,0 +1,67 @@
+//===- ScoreLoads.cpp - What a score region loads ------------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/Analysis/ScoreLoads.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+
+SmallVector<Operation *>
+mlir::attnfuse::getElementLoads(AttentionOp op) {
+  SmallVector<Operation *> loads;
+  if (op.getScore().empty())
+    return loads;
+  Block &block = op.getScore().front();
+  llvm::SmallDenseSet<Value> dependent{block.getArgument(AttentionOp::I),
+                                       block.getArgument(AttentionOp::J)};
+  for (Operation &operation : block) {
+    if (llvm::none_of(operation.getOperands(), [&](Value operand) {
+          return dependent.contains(operand);
+        }))
+      continue;
+    if (isa<tensor::ExtractOp>(operation))
+      loads.push_back(&operation);
+    dependent.insert(operation.result_begin(), operation.result_end());
+  }
+  return loads;
+}
+
+std::optional<StagedOperand>
+mlir::attnfuse::getStagedOperand(AttentionOp op) {
+  SmallVector<Operation *> loads = getElementLoads(op);
+  if (loads.size() != 1)
+    return std::nullopt;
+  auto extract = cast<tensor::ExtractOp>(loads.front());
+  Type type = extract.getType();
+  if (extract.getIndices().size() != 4 || (!type.isF16() && !type.isBF16()))
+    return std::nullopt;
+  auto argument = dyn_cast<BlockArgument>(extract.getTensor());
+  Block &block = op.getScore().front();
+  if (!argument || argument.getOwner() != &block)
+    return std::nullopt;
+  Value tensor = op.getScoreOperands()[argument.getArgNumber() -
+                                       AttentionOp::NumFixedScoreArgs];
+  // Tensor maps are made of arguments.
+  if (!isa<BlockArgument>(tensor))
+    return std::nullopt;
+
+  StagedOperand staged{extract, tensor, false, false, false};
+  bool *flags[] = {&staged.perBatch, &staged.perHead, &staged.perQuery};
+  AttentionOp::ScoreArg own[] = {AttentionOp::B, AttentionOp::H,
+                                 AttentionOp::I};
+  for (int64_t dim = 0; dim < 3; ++dim) {
+    Value index = extract.getIndices()[dim];
+    *flags[dim] = index == block.getArgument(own[dim]);
+    if (!*flags[dim] && !matchPattern(index, m_Zero()))
+      return std::nullopt;
+  }
+  if (extract.getIndices()[3] != block.getArgument(AttentionOp::J))
+    return std::nullopt;
+  return staged;
+}
