@@ -248,8 +248,28 @@ func.func @scale_required(%q: !q) {
 
 !q = tensor<1x4x8x16xf16>
 func.func @normalizer_name(%q: !q) {
-  // expected-error @below {{expected a normalizer, got 'sigmoid'}}
+  // expected-error @below {{expected a normalizer (softmax, relu_sum, relu_length or relu_none), got 'sigmoid'}}
   %o = attnfuse.attention q(%q) k(%q) v(%q) sigmoid {scale = 1.0} : (!q, !q, !q) -> !q
+  return
+}
+
+// -----
+
+!q = tensor<1x4x8x16xf16>
+func.func @blocks_after_bands(%q: !q, %rows: tensor<2xi32>, %cols: tensor<1xi32>) {
+  // expected-error @below {{expected a normalizer (softmax, relu_sum, relu_length or relu_none), got 'blocks'; the order is rotate_q, rotate_k, blocks, bands, a normalizer, score, schedule, of which only the normalizer must be there}}
+  %o = attnfuse.attention q(%q) k(%q) v(%q) bands [] blocks <8x8>(%rows, %cols) softmax {scale = 1.0}
+      : (!q, !q, !q, tensor<2xi32>, tensor<1xi32>) -> !q
+  return
+}
+
+// -----
+
+!q = tensor<1x4x8x16xf16>
+func.func @score_after_schedule(%q: !q) {
+  // expected-error @below {{expected attributes or ':', got 'score'; the order is}}
+  %o = attnfuse.attention q(%q) k(%q) v(%q) softmax schedule <tile_m = 64, tile_n = 64, warps = 4, q_in_registers = false> score {
+  } {scale = 1.0} : (!q, !q, !q) -> !q
   return
 }
 

@@ -124,6 +124,19 @@ void printRotation(OpAsmPrinter &p, StringRef keyword, RotationAttr rotation,
 }
 } // namespace
 
+/// A keyword that is known but stands elsewhere is the usual mistake.
+static ParseResult emitOutOfOrder(OpAsmParser &parser, SMLoc loc,
+                                  StringRef expected, StringRef keyword) {
+  InFlightDiagnostic error = parser.emitError(loc, "expected ")
+                             << expected << ", got '" << keyword << "'";
+  constexpr StringRef kParts[] = {"rotate_q", "rotate_k", "blocks",
+                                  "bands",    "score",    "schedule"};
+  if (llvm::is_contained(kParts, keyword) || symbolizeNormalizer(keyword))
+    error << "; the order is rotate_q, rotate_k, blocks, bands, a normalizer, "
+             "score, schedule, of which only the normalizer must be there";
+  return error;
+}
+
 ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &state) {
   SegmentedOperands segments;
   if (parseNamedOperand(parser, "q", segments) ||
@@ -160,8 +173,10 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &state) {
     return failure();
   std::optional<Normalizer> normalizer = symbolizeNormalizer(keyword);
   if (!normalizer)
-    return parser.emitError(loc, "expected a normalizer, got '")
-           << keyword << "'";
+    return emitOutOfOrder(parser, loc,
+                          "a normalizer (softmax, relu_sum, relu_length or "
+                          "relu_none)",
+                          keyword);
   state.addAttribute(getNormalizerAttrName(state.name),
                      NormalizerAttr::get(parser.getContext(), *normalizer));
 
@@ -182,6 +197,9 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &state) {
       return failure();
     state.addAttribute(getScheduleAttrName(state.name), schedule);
   }
+  loc = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalKeyword(&keyword)))
+    return emitOutOfOrder(parser, loc, "attributes or ':'", keyword);
 
   FunctionType type;
   SMLoc typeLoc;
