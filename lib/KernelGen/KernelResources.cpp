@@ -22,6 +22,10 @@ constexpr int64_t kOtherRegisters = 64;
 /// Registers are handed out per warp in units of 256.
 /// The same where roles are apart: no copies, fewer addresses.
 constexpr int64_t kPipelinedRegisters = 32;
+/// What a warpgroup-wide product needs besides its accumulators.
+constexpr int64_t kProductRegisters = 30;
+/// Of the chips that have such products.
+constexpr int64_t kRegistersPerSm = 65536;
 constexpr int64_t kRegisterUnit = 256;
 } // namespace
 
@@ -38,8 +42,7 @@ SharedMemoryPlan::SharedMemoryPlan(const PaddedHeadDims &dims,
   size = std::max(loopEnd, outputEnd);
 }
 
-/// Two kernels' worth of shared memory is never asked for: what one block of
-/// the largest supported chip may have.
+/// What a block may have on the chips that have such products.
 static constexpr int64_t kPipelinedMemoryLimit = 227 * 1024;
 /// What the system takes for each block.
 static constexpr int64_t kReservedMemory = 1024;
@@ -117,6 +120,16 @@ static int64_t getFragmentRegisters(const PaddedHeadDims &dims,
   return output + scores + probabilities + query;
 }
 
+/// Registers per thread of a block at its launch, if `blocks` share an SM.
+static int64_t getLaunchRegisters(const KernelTile &tile, int64_t blocks) {
+  int64_t registers = kRegistersPerSm / (tile.getThreads() * blocks);
+  return std::min<int64_t>(255, llvm::alignDown(registers, 8));
+}
+static int64_t getProductRegisters(const KernelTraits &traits,
+                                   const KernelTile &tile) {
+  return std::max(traits.dims.v, tile.tileN) / 2 + kProductRegisters;
+}
+
 int64_t mlir::attnfuse::getPipelinedBlocksPerSm(const KernelTraits &traits,
                                                 const KernelTile &tile) {
   if (tile.warps != kWarpgroupWarps)
@@ -126,7 +139,8 @@ int64_t mlir::attnfuse::getPipelinedBlocksPerSm(const KernelTraits &traits,
   int64_t shared = PipelinedMemoryPlan(traits, tile).size + kReservedMemory;
   for (int64_t blocks : {3, 2})
     if (blocks * shared <= kPipelinedMemoryLimit + kReservedMemory &&
-        registers <= RoleRegisters::get(1, blocks, traits.rotatesKeys).compute)
+        registers <= RoleRegisters::get(1, blocks, traits.rotatesKeys).compute &&
+        getProductRegisters(traits, tile) <= getLaunchRegisters(tile, blocks))
       return blocks;
   return 1;
 }
@@ -144,7 +158,9 @@ mlir::attnfuse::getKernelResources(const KernelTraits &traits,
           RoleRegisters::get(tile.warps / kWarpgroupWarps, blocks,
                              traits.rotatesKeys)
               .compute,
-          blocks};
+          blocks,
+          getLaunchRegisters(tile, blocks),
+          getProductRegisters(traits, tile)};
 }
 
 int64_t mlir::attnfuse::getBlocksPerSm(const KernelResources &resources,

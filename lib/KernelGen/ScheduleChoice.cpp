@@ -60,11 +60,24 @@ constexpr int64_t kMaxTile = 1024;
 
 /// Keys a step below which a pipelined block does not pay.
 constexpr int64_t kLeastPipelinedTileN = 64;
+/// Keys that a query sees, up to which a band is narrow.
+constexpr int64_t kNarrowWindow = 768;
 
 llvm::Error makeError(const Twine &message) {
   return llvm::createStringError(message);
 }
 } // namespace
+
+llvm::Error mlir::attnfuse::checkBlocks(const ScheduleProblem &problem,
+                                        const KernelTile &tile) {
+  if (problem.queryBlock && *problem.queryBlock % tile.tileM != 0)
+    return makeError("expected tile_m to divide the query block of " +
+                     Twine(*problem.queryBlock) + ", got " + Twine(tile.tileM));
+  if (problem.keyBlock && *problem.keyBlock % tile.tileN != 0)
+    return makeError("expected tile_n to divide the key block of " +
+                     Twine(*problem.keyBlock) + ", got " + Twine(tile.tileN));
+  return llvm::Error::success();
+}
 
 llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
                                       const KernelTile &tile,
@@ -73,12 +86,8 @@ llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
     return makeError("expected tile_m and tile_n of at most " +
                      Twine(kMaxTile) + ", got " + Twine(tile.tileM) + " and " +
                      Twine(tile.tileN));
-  if (problem.queryBlock && *problem.queryBlock % tile.tileM != 0)
-    return makeError("expected tile_m to divide the query block of " +
-                     Twine(*problem.queryBlock) + ", got " + Twine(tile.tileM));
-  if (problem.keyBlock && *problem.keyBlock % tile.tileN != 0)
-    return makeError("expected tile_n to divide the key block of " +
-                     Twine(*problem.keyBlock) + ", got " + Twine(tile.tileN));
+  if (llvm::Error error = checkBlocks(problem, tile))
+    return error;
 
   KernelResources need = getKernelResources(problem.getTraits(), tile);
   if (tile.pipeline) {
@@ -94,6 +103,13 @@ llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
                        " registers per computing thread, " +
                        Twine(tile.warps) + " warps and a pipeline leave " +
                        Twine(*need.registerLimit) +
+                       "; use a smaller tile_n or fewer warps");
+    if (need.productRegisters > need.launchRegisters)
+      return makeError("the products need about " +
+                       Twine(need.productRegisters) +
+                       " registers per thread at the launch, " +
+                       Twine(need.threads) + " threads leave " +
+                       Twine(need.launchRegisters) +
                        "; use a smaller tile_n or fewer warps");
   }
   if (need.threads > target.maxThreadsPerBlock)
@@ -211,59 +227,97 @@ getFittingTiles(const ScheduleProblem &problem, const TargetInfo &target) {
 } // namespace
 
 namespace {
-/// The tile of a block whose warps have roles; none where another block serves
-/// better. Rules that measurements confirm; see docs/performance.md.
-std::optional<KernelTile> choosePipelinedTile(const ScheduleProblem &problem,
-                                              const TargetInfo &target) {
+/// The order of a step of a pipelined kernel. What is quickest is found by
+/// measurement alone; see docs/performance.md.
+KernelPipeline choosePipeline(const ScheduleProblem &problem, int64_t headDim,
+                              int64_t groups) {
+  KernelPipeline pipeline;
+  bool isDense = !problem.hasBand && !problem.keyBlock;
+  if (headDim <= 64 && isDense) {
+    pipeline.rowOrder = RowOrder::Joint;
+    return pipeline;
+  }
+  pipeline.skipRescale = true;
+  if (headDim <= 64) {
+    pipeline.partialSums = 2;
+    pipeline.productWait =
+        groups > 1 ? ProductWait::BetweenRows : ProductWait::End;
+    return pipeline;
+  }
+  pipeline.pingPong = isDense || headDim > 128;
+  pipeline.productWait =
+      isDense ? ProductWait::WithNextKey : ProductWait::BetweenRows;
+  return pipeline;
+}
+
+/// Widest step of `groups` computing warpgroups that registers and shared
+/// memory hold.
+int64_t getWidestTileN(int64_t headDim, int64_t groups) {
+  // Blocks of few rows share an SM; their tiles leave each other room.
+  if (groups == 1 || headDim > 192)
+    return 64;
+  return headDim <= 128 ? 128 : 96;
+}
+
+/// The tile of `groups` or fewer computing warpgroups; none where it does not
+/// fit or another kind of block serves better.
+std::optional<KernelTile> getPipelinedTile(const ScheduleProblem &problem,
+                                           const TargetInfo &target,
+                                           int64_t groups) {
   // Loads that go with every score leave the products waiting, and too few
   // registers.
   if (!target.hasWarpgroupMma() || !problem.allowsTensorMaps ||
       problem.readsElements)
     return std::nullopt;
-  // The widest tiles that registers and shared memory hold.
   int64_t headDim = std::max(problem.dims.qk, problem.dims.v);
-  bool hasSpareRegisters =
-      !problem.rotatesKeys && problem.staging == Staging::None;
-  int64_t groups = headDim <= 64 && hasSpareRegisters ? 3 : 2;
-  int64_t tileN = headDim <= 128 ? 128 : headDim <= 192 ? 96 : 64;
-  if (problem.numQueries)
-    groups = std::min(groups, std::max<int64_t>(1, llvm::divideCeil(
-                                                       *problem.numQueries,
-                                                       kWarpgroupRows)));
   if (problem.queryBlock)
     while (groups > 0 && *problem.queryBlock % (groups * kWarpgroupRows) != 0)
       --groups;
-  // Blocks of few rows share an SM; their tiles must leave each other room.
-  if (groups == 1)
-    tileN = std::min<int64_t>(tileN, 64);
+  int64_t tileN = getWidestTileN(headDim, groups);
   if (problem.keyBlock)
     while (tileN > 0 && *problem.keyBlock % tileN != 0)
       tileN -= 16;
   if (groups == 0 || tileN < kLeastPipelinedTileN)
     return std::nullopt;
-
-  KernelTile tile{groups * kWarpgroupRows, tileN, groups * kWarpgroupWarps,
-                  /*qInRegisters=*/false, KernelPipeline()};
-  KernelPipeline &pipeline = *tile.pipeline;
   bool isDense = !problem.hasBand && !problem.keyBlock;
-  if (headDim <= 64) {
-    pipeline.rowOrder = isDense ? RowOrder::Joint : RowOrder::Rows;
-    pipeline.partialSums = isDense ? 1 : 2;
-    pipeline.skipRescale = !isDense;
-  } else {
-    pipeline.skipRescale = true;
-    pipeline.pingPong = isDense;
-    pipeline.productWait =
-        isDense ? ProductWait::WithNextKey : ProductWait::BetweenRows;
-    tile.qInRegisters = isDense && headDim <= 128;
-  }
+  KernelTile tile{groups * kWarpgroupRows, tileN, groups * kWarpgroupWarps,
+                  /*qInRegisters=*/isDense && headDim > 64 && headDim <= 128 &&
+                      !problem.rotatesKeys,
+                  choosePipeline(problem, headDim, groups)};
   if (llvm::Error error = checkTile(problem, tile, target)) {
     llvm::consumeError(std::move(error));
     return std::nullopt;
   }
   return tile;
 }
+
+/// The tile for many queries.
+std::optional<KernelTile> choosePipelinedTile(const ScheduleProblem &problem,
+                                              const TargetInfo &target) {
+  int64_t headDim = std::max(problem.dims.qk, problem.dims.v);
+  bool isPlain = !problem.hasBand && !problem.keyBlock &&
+                 !problem.rotatesKeys && problem.staging == Staging::None;
+  int64_t groups = headDim <= 64 && isPlain ? 3 : 2;
+  // A band not much wider than a tile is mostly boundary.
+  if (problem.windowWidth && headDim <= 64 &&
+      *problem.windowWidth <= kNarrowWindow)
+    groups = 1;
+  if (problem.numQueries)
+    groups = std::min(groups, std::max<int64_t>(1, llvm::divideCeil(
+                                                       *problem.numQueries,
+                                                       kWarpgroupRows)));
+  return getPipelinedTile(problem, target, groups);
+}
 } // namespace
+
+std::optional<KernelTile>
+mlir::attnfuse::chooseTileForFewRows(const ScheduleProblem &problem,
+                                     const KernelTile &tile,
+                                     const TargetInfo &target) {
+  if (!tile.pipeline || tile.warps == kWarpgroupWarps)
+    return std::nullopt;
+  return getPipelinedTile(problem, target, 1);
+}
 
 llvm::Expected<KernelTile>
 mlir::attnfuse::chooseTile(const ScheduleProblem &problem,

@@ -159,6 +159,21 @@ def rope_beyond_the_table(runner):
 
 
 @trap
+def rope_over_many_key_tiles(runner):
+    """Warps that rotate K and warps that compute wait for each other, tile after tile."""
+    long = (200, 1500) if runner.on_gpu else (20, 300)
+    saved, matrix.TABLE_ROWS = matrix.TABLE_ROWS, long[1]
+    try:
+        for d, chain in ((96, []), (128, []), (64, []), (96, [causal()]), (200, [])):
+            v = variant(float_type(runner), hq=2, hkv=1, d=d, rope=rotation(), chain=chain)
+            wrong = run_and_compare(runner, v, sizes(1, *long))
+            if wrong:
+                return f"D={d}, {len(chain)} masks: {wrong}"
+    finally:
+        matrix.TABLE_ROWS = saved
+
+
+@trap
 def rope_offset_in_decode(runner):
     """One query at a run-time offset, keys rotated from 0: the last row of a prefill."""
     v = variant("bf16", hq=4, hkv=2, d=64, rope=rotation(), chain=[causal()])

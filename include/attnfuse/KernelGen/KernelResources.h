@@ -142,6 +142,9 @@ struct KernelResources {
   /// pipelined blocks, which take all registers of an SM together.
   std::optional<int64_t> registerLimit = std::nullopt;
   int64_t pipelinedBlocks = 0;
+  /// Of every thread before the roles part, and what the widest product needs
+  /// of them: more, and the assembler finds no registers for it.
+  int64_t launchRegisters = 0, productRegisters = 0;
 };
 
 KernelResources getKernelResources(const KernelTraits &traits,

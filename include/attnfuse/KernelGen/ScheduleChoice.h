@@ -50,6 +50,9 @@ struct ScheduleProblem {
   KernelTraits getTraits() const { return {dims, rotatesKeys, staging}; }
 };
 
+/// Success if each tile lies in one block of a block-sparse pattern.
+llvm::Error checkBlocks(const ScheduleProblem &problem, const KernelTile &tile);
+
 /// Success if a kernel with this tile runs on the machine; otherwise an error
 /// that names the limit, the value and the remedy.
 llvm::Error checkTile(const ScheduleProblem &problem, const KernelTile &tile,
@@ -66,6 +69,16 @@ llvm::Expected<KernelTile> chooseTile(const ScheduleProblem &problem,
 /// The same without a pipeline: for tensors of any strides.
 llvm::Expected<KernelTile>
 chooseUnpipelinedTile(const ScheduleProblem &problem, const TargetInfo &target);
+
+/// Tiles of the work per SM up to which the tile of chooseTileForFewRows is
+/// quicker: many small blocks fill the machine where few large ones do not.
+constexpr int64_t kFewTilesPerSm = 3;
+
+/// A smaller tile than `tile`, for work with few rows in all; none if there is
+/// no better one.
+std::optional<KernelTile> chooseTileForFewRows(const ScheduleProblem &problem,
+                                               const KernelTile &tile,
+                                               const TargetInfo &target);
 
 } // namespace mlir::attnfuse
 

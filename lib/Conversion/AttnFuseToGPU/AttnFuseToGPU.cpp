@@ -152,12 +152,6 @@ static LogicalResult convert(func::FuncOp function) {
     return op.emitError(
         "expected a schedule: run attnfuse-select-schedule first");
   KernelTile tile = getKernelTile(schedule);
-  if (BlocksAttr blocks = op.getBlocksAttr())
-    if (blocks.getQueryBlock() % tile.tileM != 0 ||
-        blocks.getKeyBlock() % tile.tileN != 0)
-      return op.emitError("expected tiles that divide the blocks of ")
-             << blocks.getQueryBlock() << " x " << blocks.getKeyBlock()
-             << ", got " << tile.tileM << " x " << tile.tileN;
   if (failed(checkNames(function)))
     return failure();
   std::optional<TargetInfo> target;
@@ -166,6 +160,10 @@ static LogicalResult convert(func::FuncOp function) {
     if (!known)
       return op.emitError(llvm::toString(known.takeError()));
     target = *known;
+    if (llvm::Error error = checkTile(*problem, tile, *target))
+      return op.emitOpError() << llvm::toString(std::move(error));
+  } else if (llvm::Error error = checkBlocks(*problem, tile)) {
+    return op.emitOpError() << llvm::toString(std::move(error));
   }
   llvm::Expected<DimensionClasses> dims = DimensionClasses::analyze(function);
   if (!dims)
@@ -215,16 +213,25 @@ static LogicalResult convert(func::FuncOp function) {
   // A staged operand is a tensor of the user's strides, of which a tensor map
   // can be made or not.
   std::optional<StagedOperand> staged = getStagedOperand(op);
-  if (tile.pipeline && staged) {
+  std::optional<llvm::json::Value> mapCondition;
+  if (tile.pipeline && staged)
+    mapCondition = getTensorMapCondition(
+        manifest.getTensors().find(staged->tensor)->second);
+  if (tile.pipeline)
+    if (std::optional<KernelTile> small =
+            chooseTileForFewRows(*problem, tile, *target)) {
+      llvm::json::Value isSmall = manifest.getFewTilesCondition(tile.tileM);
+      addKernel(function.getName() + "$few_rows", *small,
+                mapCondition
+                    ? llvm::json::Array{"mul", *mapCondition, isSmall}
+                    : isSmall);
+    }
+  addKernel(function.getName(), tile, mapCondition);
+  if (mapCondition) {
     llvm::Expected<KernelTile> other = chooseUnpipelinedTile(*problem, *target);
     if (!other)
       return op.emitOpError() << llvm::toString(other.takeError());
-    addKernel(function.getName(), tile,
-              getTensorMapCondition(
-                  manifest.getTensors().find(staged->tensor)->second));
     addKernel(function.getName() + "$any_strides", *other, std::nullopt);
-  } else {
-    addKernel(function.getName(), tile, std::nullopt);
   }
   module->setAttr(kManifestAttrName, b.getStringAttr(manifest.build()));
   return success();

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ManifestBuilder.h"
+#include "attnfuse/KernelGen/ScheduleChoice.h"
 #include "attnfuse/KernelGen/Rotation.h"
 #include "attnfuse/KernelGen/TileWalk.h"
 #include "mlir/IR/Matchers.h"
@@ -160,17 +161,29 @@ void ManifestBuilder::addChecks() {
   }
 }
 
+json::Value ManifestBuilder::getNumTiles(int64_t tileM) {
+  return apply(
+      "mul", apply("ceildiv", getDim(op.getQuery(), 2), tileM),
+      apply("mul", getDim(op.getQuery(), 0), getDim(op.getQuery(), 1)));
+}
+
+json::Value ManifestBuilder::getFewTilesCondition(int64_t tileM) {
+  return apply("le", getNumTiles(tileM),
+               apply("mul", kFewTilesPerSm, "$sm_count"));
+}
+
 void ManifestBuilder::addVersion(StringRef kernelName, const KernelTile &tile,
                                  const KernelResources &resources,
                                  json::Array parameters,
                                  std::optional<json::Value> when) {
-  json::Value blocks =
-      apply("mul", apply("ceildiv", getDim(op.getQuery(), 2), tile.tileM),
-            apply("mul", getDim(op.getQuery(), 0), getDim(op.getQuery(), 1)));
+  json::Value blocks = getNumTiles(tile.tileM);
   // Pipelined blocks stay and take one tile after the other.
-  if (tile.pipeline)
+  if (tile.pipeline) {
+    addCheck(apply("le", getNumTiles(tile.tileM), kMaxLength),
+             "2^30 or more tiles of queries; split the batch");
     blocks = apply("min", std::move(blocks),
                    apply("mul", "$sm_count", resources.pipelinedBlocks));
+  }
   json::Object kernel{{"name", kernelName},
                       {"block", json::Array{tile.getThreads(), 1, 1}},
                       {"grid", json::Array{std::move(blocks), 1, 1}},

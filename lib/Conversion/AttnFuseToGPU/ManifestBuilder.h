@@ -25,6 +25,9 @@ public:
   /// results that it returns.
   const kernelgen::AbiTensors &getTensors() const { return tensors; }
 
+  /// Whether tiles of `tileM` rows are too few to fill the machine for long.
+  llvm::json::Value getFewTilesCondition(int64_t tileM);
+
   /// Adds a version of the function: one kernel. All but the last added have a
   /// condition, which is an expression.
   void addVersion(StringRef kernelName, const KernelTile &tile,
@@ -37,6 +40,7 @@ public:
 
 private:
   llvm::json::Value getDim(Value tensor, unsigned dim);
+  llvm::json::Value getNumTiles(int64_t tileM);
   llvm::json::Object describe(Value tensor, Type type, StringRef role);
   /// Every call must have `holds` 1. Drops what is 1 in all calls.
   void addCheck(llvm::json::Value holds, const Twine &message);

@@ -78,15 +78,20 @@ Value BlockContext::getSharedPtr(KernelBuilder &b, int64_t byteOffset) const {
 void BlockContext::initBarriers(KernelBuilder &b) const {
   Part part(b, "barriers");
   b.ifThen(b.eq(thread, 0), [&] {
-    // Warps release tiles, and a full tile is announced by its one loader.
-    queries.init(b, 1,
-                 outputReplacesQuery() ? getComputingWarpgroups() : tile.warps);
+    // A full tile is announced by its one loader, or by all that rotate it;
+    // warps release tiles.
+    auto init = [&](const StageRing &ring, int64_t consumers) {
+      ring.initFull(b, 1);
+      ring.initEmpty(b, consumers);
+    };
+    init(queries,
+         outputReplacesQuery() ? getComputingWarpgroups() : tile.warps);
+    init(keys, tile.warps);
+    init(values, tile.warps);
     if (keyRotation)
-      readyKeys.init(b, kWarpgroupThreads, tile.warps);
-    keys.init(b, 1, tile.warps);
-    values.init(b, 1, tile.warps);
+      readyKeys.initFull(b, kWarpgroupThreads);
     if (stagedTiles)
-      stagedTiles->init(b, 1, tile.warps);
+      init(*stagedTiles, tile.warps);
     fenceBarrierInit(b);
   });
   b.barrier();

@@ -25,6 +25,7 @@ struct BlockContext {
   BlockContext(KernelBuilder &b, AttentionOp op, const KernelTile &tile,
                LLVM::GlobalOp sharedMemory, KernelAbi &abi,
                const TargetInfo &target);
+  BlockContext(const BlockContext &) = delete; // `order` refers to `problem`.
 
   void initBarriers(KernelBuilder &b) const;
 

@@ -110,13 +110,24 @@ Values ExactRows::Sums::flatten() const {
   for (const OnlineNormalizer::Row &row : rows)
     values.append({row.reference, row.sum});
   values.append(output);
+  values.append(marks);
   return values;
 }
 ExactRows::Sums ExactRows::Sums::unflatten(ValueRange values) {
   Sums sums;
   for (int64_t r = 0; r < kShape.getNumRows(); ++r)
     sums.rows.push_back({values[2 * r], values[2 * r + 1]});
-  sums.output = values.drop_front(2 * kShape.getNumRows());
+  values = values.drop_front(2 * kShape.getNumRows());
+  sums.output = values.take_front(kShape.getSize());
+  sums.marks = values.drop_front(kShape.getSize());
+  return sums;
+}
+
+ExactRows::Sums ExactRows::getInitial(KernelBuilder &b) const {
+  Sums sums;
+  sums.rows.assign(kShape.getNumRows(), normalizer.getInitial(b));
+  sums.output.assign(kShape.getSize(), b.f32(0));
+  sums.marks = sums.output;
   return sums;
 }
 
@@ -124,65 +135,33 @@ ExactRows::Rows ExactRows::emit(
     KernelBuilder &b,
     function_ref<void(Value column, ArrayRef<Value> output)> store) {
   Part part(b, "exact_rows");
-  Sums initial;
-  initial.rows.assign(kShape.getNumRows(), normalizer.getInitial(b));
-  initial.output.assign(kShape.getSize(), b.f32(0));
-  // Carries (column, rows).
   Values init{b.i32(0)};
-  for (const OnlineNormalizer::Row &row : initial.rows)
-    init.append({row.reference, row.sum});
-  Values end = b.whileLoop(
-      init,
-      [&](ValueRange state) { return b.lt(state[0], context.dims.v); },
-      [&](ValueRange state) -> Values {
-        Value column = state[0];
-        // Twice over the keys: (pass, finite part, marks or the finite part).
-        Values passes{b.i32(0)};
-        passes.append(initial.flatten());
-        passes.append(initial.output);
-        Values done = b.doWhileLoop(passes, [&](Values &pass) {
-          Value isFirst = b.eq(pass[0], 0);
-          Values earlier(ValueRange(pass).take_back(kShape.getSize()));
-          Sums sums = sumOverKeys(b, column, isFirst);
-          Values finite = llvm::map_to_vector(
-              llvm::zip_equal(sums.output, earlier), [&](auto pair) {
-                return b.select(isFirst, std::get<0>(pair), std::get<1>(pair));
-              });
-          Value next = b.add(pass[0], 1);
-          pass = {next};
-          pass.append(sums.flatten());
-          pass.append(finite);
-          return b.lt(next, 2);
+  init.append(getInitial(b).flatten());
+  // The rows are the same for all columns.
+  Values end = b.doWhileLoop(init, [&](Values &state) {
+    Value column = state[0];
+    Sums sums = sumOverKeys(b, column);
+    Value nan = b.f32(std::numeric_limits<double>::quiet_NaN());
+    Values output = llvm::map_to_vector(
+        llvm::zip_equal(sums.output, sums.marks), [&](auto pair) {
+          return b.select(b.eqF(std::get<1>(pair), b.f32(0)),
+                          std::get<0>(pair), nan);
         });
-        Sums marks = Sums::unflatten(
-            ValueRange(done).drop_front().drop_back(kShape.getSize()));
-        ValueRange finite = ValueRange(done).take_back(kShape.getSize());
-        Value nan = b.f32(std::numeric_limits<double>::quiet_NaN());
-        Values output = llvm::map_to_vector(
-            llvm::zip_equal(finite, marks.output), [&](auto pair) {
-              return b.select(b.eqF(std::get<1>(pair), b.f32(0)),
-                              std::get<0>(pair), nan);
-            });
-        store(column, output);
-        Values next{b.add(column, kColumns)};
-        for (const OnlineNormalizer::Row &row : marks.rows)
-          next.append({row.reference, row.sum});
-        return next;
-      });
-  Values rows(ValueRange(end).drop_front());
-  return Sums::unflatten(rows).rows;
+    store(column, output);
+    Value next = b.add(column, kColumns);
+    state = {next};
+    state.append(sums.flatten());
+    return b.lt(next, context.dims.v);
+  });
+  return Sums::unflatten(ValueRange(end).drop_front()).rows;
 }
 
 /// The warp's rows, finished, and `kColumns` columns of the output.
-ExactRows::Sums ExactRows::sumOverKeys(KernelBuilder &b, Value column,
-                                       Value keepsFinite) {
-  Sums initial;
-  initial.rows.assign(kShape.getNumRows(), normalizer.getInitial(b));
-  initial.output.assign(kShape.getSize(), b.f32(0));
+ExactRows::Sums ExactRows::sumOverKeys(KernelBuilder &b, Value column) {
   Values position = walk.begin(b);
   size_t positionSize = position.size();
   Values init = position;
-  init.append(initial.flatten());
+  init.append(getInitial(b).flatten());
   Values end = b.whileLoop(
       init,
       [&](ValueRange state) {
@@ -195,7 +174,7 @@ ExactRows::Sums ExactRows::sumOverKeys(KernelBuilder &b, Value column,
         llvm::append_range(keys, state.drop_front(positionSize));
         Values tile = b.doWhileLoop(keys, [&](Values &inner) {
           Sums sums = Sums::unflatten(ValueRange(inner).drop_front());
-          addKeys(b, sums, b.add(firstKey, inner[0]), column, keepsFinite);
+          addKeys(b, sums, b.add(firstKey, inner[0]), column);
           Value next = b.add(inner[0], kKeys);
           inner = {next};
           inner.append(sums.flatten());
@@ -209,14 +188,16 @@ ExactRows::Sums ExactRows::sumOverKeys(KernelBuilder &b, Value column,
   for (auto [r, state] : llvm::enumerate(sums.rows)) {
     normalizer.finish(b, state);
     Value factor = normalizer.getOutputFactor(b, state, problem.nkv);
-    for (int64_t index : kShape.getRowIndices(r))
+    for (int64_t index : kShape.getRowIndices(r)) {
       sums.output[index] = b.mulF(sums.output[index], factor);
+      sums.marks[index] = b.mulF(sums.marks[index], factor);
+    }
   }
   return sums;
 }
 
 void ExactRows::addKeys(KernelBuilder &b, Sums &sums, Value firstKey,
-                        Value column, Value keepsFinite) {
+                        Value column) {
   AccumulatorTile shape{1, kKeys / AccumulatorTile::kColumns};
   Value laneColumn = b.shl(b.andI(lane, 3), 1);
   Values scores = getScores(b, firstKey);
@@ -234,8 +215,10 @@ void ExactRows::addKeys(KernelBuilder &b, Sums &sums, Value firstKey,
     for (auto [index, weight] :
          llvm::zip_equal(shape.getRowIndices(r), rowScores))
       scores[index] = weight;
-    for (int64_t index : kShape.getRowIndices(r))
+    for (int64_t index : kShape.getRowIndices(r)) {
       sums.output[index] = b.mulF(sums.output[index], factor);
+      sums.marks[index] = b.mulF(sums.marks[index], factor);
+    }
   }
 
   Values weights;
@@ -248,18 +231,21 @@ void ExactRows::addKeys(KernelBuilder &b, Sums &sums, Value firstKey,
   for (int64_t columnTile = 0; columnTile < kShape.columnTiles; ++columnTile) {
     Value here = b.add(b.add(column, b.shrU(lane, 2)),
                        columnTile * AccumulatorTile::kColumns);
-    Values fragment;
-    for (int64_t key : {0, 8}) {
-      Value pair = values.readColumn(b, b.add(laneKey, key),
-                                     b.add(laneKey, key + 1), here);
-      fragment.push_back(
-          filterValues(b, pair, problem.getElementType(), keepsFinite));
+    Values pairs;
+    for (int64_t key : {0, 8})
+      pairs.push_back(values.readColumn(b, b.add(laneKey, key),
+                                        b.add(laneKey, key + 1), here));
+    for (bool keepsFinite : {true, false}) {
+      Values fragment = llvm::map_to_vector(pairs, [&](Value pair) {
+        return filterValues(b, pair, problem.getElementType(),
+                            b.i1(keepsFinite));
+      });
+      sm80::multiplyAccumulate(
+          b, problem.getElementType(), weights, fragment,
+          MutableArrayRef(keepsFinite ? sums.output : sums.marks)
+              .slice(kShape.getIndex(0, columnTile, 0),
+                     AccumulatorTile::kElements));
     }
-    sm80::multiplyAccumulate(
-        b, problem.getElementType(), weights, fragment,
-        MutableArrayRef(sums.output)
-            .slice(kShape.getIndex(0, columnTile, 0),
-                   AccumulatorTile::kElements));
   }
 }
 

@@ -40,16 +40,18 @@ public:
             function_ref<void(Value column, ArrayRef<Value> output)> store);
 
 private:
+  /// Of the keys so far: the rows, and their weights times the finite elements
+  /// of V and times marks of the others (ValueFilter.h).
   struct Sums {
     Rows rows;
-    Values output;
+    Values output, marks;
     Values flatten() const;
     static Sums unflatten(ValueRange values);
   };
 
-  Sums sumOverKeys(KernelBuilder &b, Value column, Value keepsFinite);
-  void addKeys(KernelBuilder &b, Sums &sums, Value firstKey, Value column,
-               Value keepsFinite);
+  Sums getInitial(KernelBuilder &b) const;
+  Sums sumOverKeys(KernelBuilder &b, Value column);
+  void addKeys(KernelBuilder &b, Sums &sums, Value firstKey, Value column);
   Values getScores(KernelBuilder &b, Value firstKey);
 
   const BlockContext &context;

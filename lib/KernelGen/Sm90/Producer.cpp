@@ -94,15 +94,16 @@ Value Producer::buildTile(Value round, Value tileNumber, Value number) {
         Value number = state.back();
         Value firstKey = walk.getFirstKey(b, getPosition(state));
         Values next = walk.next(b, getPosition(state));
+        asLoader([&] { loadKey(next, b.add(number, 1)); });
+        // While the next K is on its way, and before this V, whose slot is
+        // released by consumers that may wait for this K.
+        if (context.keyRotation)
+          rotateKey(query, firstKey, number);
         asLoader([&] {
-          loadKey(next, b.add(number, 1));
           load(context.values, number, valueMap, context.tile.tileN,
                {firstKey, query.keyHead, query.batch});
           loadStagedFor(next, b.add(number, 1));
         });
-        // After the loads, so that they run meanwhile.
-        if (context.keyRotation)
-          rotateKey(query, firstKey, number);
         next.push_back(b.add(number, 1));
         return next;
       });

@@ -12,12 +12,13 @@ using namespace mlir;
 using namespace mlir::attnfuse::kernelgen;
 using namespace mlir::attnfuse::kernelgen::sm90;
 
-void StageRing::init(KernelBuilder &b, int64_t producers,
-                     int64_t consumers) const {
-  for (int64_t slot = 0; slot < stages; ++slot) {
+void StageRing::initFull(KernelBuilder &b, int64_t producers) const {
+  for (int64_t slot = 0; slot < stages; ++slot)
     initBarrier(b, b.add(full, 8 * slot), producers);
+}
+void StageRing::initEmpty(KernelBuilder &b, int64_t consumers) const {
+  for (int64_t slot = 0; slot < stages; ++slot)
     initBarrier(b, b.add(empty, 8 * slot), consumers);
-  }
 }
 
 Value StageRing::getSlot(KernelBuilder &b, Value number) const {

@@ -14,7 +14,7 @@ using namespace mlir::attnfuse::kernelgen::sm90;
 namespace json = llvm::json;
 
 /// Query heads of which K and V fill half of the cache, in whole groups that
-/// share a key head. Sizes of 0 have no tiles and may give anything but 0.
+/// share a key head; at least 1, and an i32 for all sizes.
 static json::Value getHeadsPerSection(const AttentionProblem &problem,
                                       int64_t l2Bytes) {
   AttentionOp op = problem.getOp();
@@ -31,7 +31,9 @@ static json::Value getHeadsPerSection(const AttentionProblem &problem,
   json::Value group = apply("ceildiv", abi.getDimExpression(op.getQuery(), 1),
                             apply("max", abi.getDimExpression(op.getKey(), 1),
                                   1));
-  return apply("mul", std::move(keyHeads), apply("max", std::move(group), 1));
+  return apply(
+      "min", apply("max", apply("mul", std::move(keyHeads), std::move(group)), 1),
+      kMaxLength);
 }
 
 TileOrder::TileOrder(KernelBuilder &b, const AttentionProblem &problem,

@@ -68,7 +68,7 @@ func.func @no_device_form(%q: tensor<1x2x8x16xf16>) -> tensor<1x2x8x16xf16> {
 // -----
 
 func.func @tiles_across_blocks(%q: tensor<1x2x128x16xf16>, %rows: tensor<3xi32>, %cols: tensor<?xi32>) -> tensor<1x2x128x16xf16> {
-  // expected-error @below {{expected tiles that divide the blocks of 64 x 64, got 128 x 128}}
+  // expected-error @below {{expected tile_m to divide the query block of 64, got 128}}
   %o = attnfuse.attention q(%q) k(%q) v(%q) blocks <64x64>(%rows, %cols) softmax
       schedule <tile_m = 128, tile_n = 128, warps = 4, q_in_registers = false> {scale = 0.25 : f64}
       : (tensor<1x2x128x16xf16>, tensor<1x2x128x16xf16>, tensor<1x2x128x16xf16>, tensor<3xi32>, tensor<?xi32>) -> tensor<1x2x128x16xf16>

@@ -11,7 +11,7 @@ func.func @d24(%q: tensor<?x8x?x24xbf16>, %k: tensor<?x8x?x24xbf16>, %v: tensor<
 }
 
 // CHECK-LABEL: func @d64_causal(
-// CHECK: schedule <tile_m = 192, tile_n = 128, warps = 12, q_in_registers = false, pipeline = <stages = 2, ping_pong = true, row_order = rows,
+// CHECK: schedule <tile_m = 128, tile_n = 128, warps = 8, q_in_registers = false, pipeline = <stages = 2, ping_pong = true, row_order = rows, partial_sums = 2, partial_maxima = 1, skip_rescale = true, product_wait = between_rows>>
 func.func @d64_causal(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x8x?x64xbf16>, %v: tensor<?x8x?x64xbf16>) -> tensor<?x8x?x64xbf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%v) bands [#attnfuse.band<top_left, right = 0>] softmax {scale = 0.125 : f64} : (tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>) -> tensor<?x8x?x64xbf16>
   return %o : tensor<?x8x?x64xbf16>
@@ -80,6 +80,21 @@ func.func @sinks(%q: tensor<?x8x?x64xf16>, %k: tensor<?x8x?x64xf16>, %v: tensor<
     %product = arith.mulf %s, %x : f32
     attnfuse.yield %product : f32
   } {scale = 0.125 : f64} : (tensor<?x8x?x64xf16>, tensor<?x8x?x64xf16>, tensor<?x8x?x64xf16>, tensor<8xf32>) -> tensor<?x8x?x64xf16>
+  return %o : tensor<?x8x?x64xf16>
+}
+
+// A bias of four dimensions comes in tiles with the keys.
+// CHECK-LABEL: func @staged_bias(
+// CHECK: schedule <tile_m = 128, tile_n = 128, {{.*}} pipeline =
+func.func @staged_bias(%q: tensor<?x8x?x64xf16>, %k: tensor<?x8x?x64xf16>, %v: tensor<?x8x?x64xf16>, %bias: tensor<1x8x?x?xf16>) -> tensor<?x8x?x64xf16> {
+  %o = attnfuse.attention q(%q) k(%k) v(%v) softmax score operands(%bias) {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index, %nq: index, %nkv: index, %hq: index, %table: tensor<1x8x?x?xf16>):
+    %zero = arith.constant 0 : index
+    %half = tensor.extract %table[%zero, %h, %i, %j] : tensor<1x8x?x?xf16>
+    %x = arith.extf %half : f16 to f32
+    %sum = arith.addf %s, %x : f32
+    attnfuse.yield %sum : f32
+  } {scale = 0.125 : f64} : (tensor<?x8x?x64xf16>, tensor<?x8x?x64xf16>, tensor<?x8x?x64xf16>, tensor<1x8x?x?xf16>) -> tensor<?x8x?x64xf16>
   return %o : tensor<?x8x?x64xf16>
 }
 

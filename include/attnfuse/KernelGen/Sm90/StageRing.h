@@ -29,7 +29,9 @@ public:
       : tiles(tiles), full(full), empty(empty), tileBytes(tileBytes),
         stages(stages) {}
 
-  void init(KernelBuilder &b, int64_t producers, int64_t consumers) const;
+  /// Each barrier is initialised once, though two rings may share `empty`.
+  void initFull(KernelBuilder &b, int64_t producers) const;
+  void initEmpty(KernelBuilder &b, int64_t consumers) const;
 
   Value getTile(KernelBuilder &b, Value number) const;
   Value getFull(KernelBuilder &b, Value number) const;
