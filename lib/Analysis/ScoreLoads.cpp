@@ -12,8 +12,7 @@
 using namespace mlir;
 using namespace mlir::attnfuse;
 
-SmallVector<Operation *>
-mlir::attnfuse::getElementLoads(AttentionOp op) {
+SmallVector<Operation *> mlir::attnfuse::getElementLoads(AttentionOp op) {
   SmallVector<Operation *> loads;
   if (op.getScore().empty())
     return loads;
@@ -32,8 +31,7 @@ mlir::attnfuse::getElementLoads(AttentionOp op) {
   return loads;
 }
 
-std::optional<StagedOperand>
-mlir::attnfuse::getStagedOperand(AttentionOp op) {
+std::optional<StagedOperand> mlir::attnfuse::getStagedOperand(AttentionOp op) {
   SmallVector<Operation *> loads = getElementLoads(op);
   if (loads.size() != 1)
     return std::nullopt;

@@ -85,8 +85,7 @@ void printAttention(raw_ostream &os, AttentionOp op, const TargetInfo &target) {
     os << "  blocks per SM: " << resources.pipelinedBlocks << "\n";
   else
     os << "  blocks per SM: at most " << getMostBlocksPerSm(resources, target)
-       << " by shared memory and threads, "
-       << getBlocksPerSm(resources, target)
+       << " by shared memory and threads, " << getBlocksPerSm(resources, target)
        << " if the estimate of registers holds\n";
 }
 } // namespace

@@ -44,9 +44,9 @@ Value AttentionProblem::getHeadBase(KernelBuilder &b, Value tensor, Value batch,
   return b.offsetPtr(abi.getPointer(b, tensor), b.mul(element, bytes));
 }
 
-std::optional<BlockList>
-AttentionProblem::getBlockList(KernelBuilder &b, const QueryTile &tile,
-                               int64_t tileN) const {
+std::optional<BlockList> AttentionProblem::getBlockList(KernelBuilder &b,
+                                                        const QueryTile &tile,
+                                                        int64_t tileN) const {
   BlocksAttr attr = op.getBlocksAttr();
   if (!attr)
     return std::nullopt;

@@ -267,8 +267,8 @@ Values KernelBuilder::inlineAsm(TypeRange results, const Twine &text,
   if (results.size() == 1)
     types.push_back(results.front());
   else if (!results.empty())
-    types.push_back(LLVM::LLVMStructType::getLiteral(
-        getContext(), llvm::to_vector(results)));
+    types.push_back(LLVM::LLVMStructType::getLiteral(getContext(),
+                                                     llvm::to_vector(results)));
   auto op = create<LLVM::InlineAsmOp>(
       types, operands, text.str(), constraints.str(), /*has_side_effects=*/true,
       /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,

@@ -139,22 +139,23 @@ int64_t mlir::attnfuse::getPipelinedBlocksPerSm(const KernelTraits &traits,
   int64_t shared = PipelinedMemoryPlan(traits, tile).size + kReservedMemory;
   for (int64_t blocks : {3, 2})
     if (blocks * shared <= kPipelinedMemoryLimit + kReservedMemory &&
-        registers <= RoleRegisters::get(1, blocks, traits.rotatesKeys).compute &&
+        registers <=
+            RoleRegisters::get(1, blocks, traits.rotatesKeys).compute &&
         getProductRegisters(traits, tile) <= getLaunchRegisters(tile, blocks))
       return blocks;
   return 1;
 }
 
-KernelResources
-mlir::attnfuse::getKernelResources(const KernelTraits &traits,
-                                   const KernelTile &tile) {
+KernelResources mlir::attnfuse::getKernelResources(const KernelTraits &traits,
+                                                   const KernelTile &tile) {
   int64_t registers = getFragmentRegisters(traits.dims, tile);
   if (!tile.pipeline)
     return {SharedMemoryPlan(traits.dims, tile).size,
             registers + kOtherRegisters, tile.getThreads()};
   int64_t blocks = getPipelinedBlocksPerSm(traits, tile);
   return {PipelinedMemoryPlan(traits, tile).size,
-          registers + kPipelinedRegisters, tile.getThreads(),
+          registers + kPipelinedRegisters,
+          tile.getThreads(),
           RoleRegisters::get(tile.warps / kWarpgroupWarps, blocks,
                              traits.rotatesKeys)
               .compute,

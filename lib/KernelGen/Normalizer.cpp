@@ -56,9 +56,9 @@ Value OnlineNormalizer::getFiniteReference(KernelBuilder &b, const Row &row,
                   row.reference);
 }
 
-OnlineNormalizer::Rescale
-OnlineNormalizer::advance(KernelBuilder &b, Row &row, ArrayRef<Value> scores,
-                          const Style &style) const {
+OnlineNormalizer::Rescale OnlineNormalizer::advance(KernelBuilder &b, Row &row,
+                                                    ArrayRef<Value> scores,
+                                                    const Style &style) const {
   auto max = [&](Value x, Value y) { return b.maxF(x, y); };
   // Pairs first: half the length of the chain.
   Values pairs;
@@ -79,8 +79,8 @@ OnlineNormalizer::advance(KernelBuilder &b, Row &row, ArrayRef<Value> scores,
     }
     row.reference = reference;
     // By the difference, so that an unchanged reference gives exactly 1.
-    rescale.factor = b.exp2(
-        b.mulF(b.subF(old, getFiniteReference(b, row, style)), c));
+    rescale.factor =
+        b.exp2(b.mulF(b.subF(old, getFiniteReference(b, row, style)), c));
   } else {
     row.reference = max(old, b.mulF(largest, b.f32(scale)));
     rescale.factor = b.mulF(old, b.rcp(row.reference));
@@ -108,9 +108,8 @@ void OnlineNormalizer::weigh(KernelBuilder &b, const Row &row,
 void OnlineNormalizer::accumulate(KernelBuilder &b, Row &row,
                                   ArrayRef<Value> weights,
                                   const Style &style) const {
-  row.sum =
-      reduceInChains(b, row.sum, weights, style.partialSums,
-                     [&](Value x, Value y) { return b.addF(x, y); });
+  row.sum = reduceInChains(b, row.sum, weights, style.partialSums,
+                           [&](Value x, Value y) { return b.addF(x, y); });
 }
 
 void OnlineNormalizer::finish(KernelBuilder &b, Row &row) const {

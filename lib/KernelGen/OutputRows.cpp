@@ -22,9 +22,9 @@ void OutputRows::forEachPair(KernelBuilder &b,
   for (int64_t r = 0; r < shape.getNumRows(); ++r) {
     SmallVector<int64_t> indices = shape.getRowIndices(r);
     b.ifThen(b.lt(getRow(b, r), problem.nq), [&] {
-      Value first = b.add(b.mul(b.toI64(getRow(b, r)), stride),
-                          b.toI64(firstColumn ? b.add(column, firstColumn)
-                                              : column));
+      Value first =
+          b.add(b.mul(b.toI64(getRow(b, r)), stride),
+                b.toI64(firstColumn ? b.add(column, firstColumn) : column));
       // Head sizes are multiples of 8 columns: a column tile is in or out.
       for (size_t n = 0; n < indices.size(); n += 2) {
         int64_t offset = AccumulatorTile::getColumnOffset(n);
@@ -45,9 +45,8 @@ void OutputRows::store(KernelBuilder &b, ArrayRef<Value> output) const {
   Type type = problem.getOutputType();
   int64_t bytes = 2 * type.getIntOrFloatBitWidth() / 8;
   forEachPair(b, [&](int64_t index, Value address) {
-    Value pair =
-        type.isF32() ? b.makeVector({output[index], output[index + 1]})
-                     : b.pack(output[index], output[index + 1], type);
+    Value pair = type.isF32() ? b.makeVector({output[index], output[index + 1]})
+                              : b.pack(output[index], output[index + 1], type);
     b.store(pair, address, bytes);
   });
 }
@@ -71,9 +70,8 @@ void OutputRows::storeNaN(KernelBuilder &b, ArrayRef<Value> marks) const {
   Value nan = b.fromF32(b.f32(std::numeric_limits<double>::quiet_NaN()), type);
   forEachPair(b, [&](int64_t index, Value address) {
     for (int64_t of : {0, 1})
-      b.ifThen(b.notI(b.eqF(marks[index + of], b.f32(0))), [&] {
-        b.store(nan, b.offsetPtr(address, of * bytes), bytes);
-      });
+      b.ifThen(b.notI(b.eqF(marks[index + of], b.f32(0))),
+               [&] { b.store(nan, b.offsetPtr(address, of * bytes), bytes); });
   });
 }
 

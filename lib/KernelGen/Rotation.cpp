@@ -82,8 +82,8 @@ Values TileRotation::loadTable(KernelBuilder &b, Value table, Value row,
 }
 
 void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
-                        Value tile, int64_t rows, Value firstRow,
-                        Value numRows, Value batch, Value thread) const {
+                        Value tile, int64_t rows, Value firstRow, Value numRows,
+                        Value batch, Value thread) const {
   Part part(b, "rotate");
   bool half = operands.attr.getPairing() == Pairing::Half;
   int64_t size = getFeatureVectorSize(operands);
@@ -117,28 +117,26 @@ void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
     x = rotatedX;
   };
 
-  b.forLoop(
-      thread, b.i32(rows * unitsPerRow), threads, [&](Value unit) {
-        Value row = b.divU(unit, unitsPerRow);
-        Value feature = b.mul(b.remU(unit, unitsPerRow), size);
-        Value tableRow = getTableRow(b, b.add(firstRow, row), numRows, batch);
-        Value column = half ? feature : b.divU(feature, 2);
-        int64_t columns = operands.getTableVectorSize();
-        Values cos = loadTable(b, operands.cos, tableRow, column, columns);
-        Values sin = loadTable(b, operands.sin, tableRow, column, columns);
-        Value address = getAddress(row, feature);
-        Values x = loadFeatures(address);
-        if (half) {
-          Value partner =
-              getAddress(row, b.add(feature, operands.getWidth() / 2));
-          Values y = loadFeatures(partner);
-          for (int64_t index = 0; index < columns; ++index)
-            rotate(x[index], y[index], cos[index], sin[index]);
-          storeFeatures(y, partner);
-        } else {
-          for (int64_t index = 0; index < columns; ++index)
-            rotate(x[2 * index], x[2 * index + 1], cos[index], sin[index]);
-        }
-        storeFeatures(x, address);
-      });
+  b.forLoop(thread, b.i32(rows * unitsPerRow), threads, [&](Value unit) {
+    Value row = b.divU(unit, unitsPerRow);
+    Value feature = b.mul(b.remU(unit, unitsPerRow), size);
+    Value tableRow = getTableRow(b, b.add(firstRow, row), numRows, batch);
+    Value column = half ? feature : b.divU(feature, 2);
+    int64_t columns = operands.getTableVectorSize();
+    Values cos = loadTable(b, operands.cos, tableRow, column, columns);
+    Values sin = loadTable(b, operands.sin, tableRow, column, columns);
+    Value address = getAddress(row, feature);
+    Values x = loadFeatures(address);
+    if (half) {
+      Value partner = getAddress(row, b.add(feature, operands.getWidth() / 2));
+      Values y = loadFeatures(partner);
+      for (int64_t index = 0; index < columns; ++index)
+        rotate(x[index], y[index], cos[index], sin[index]);
+      storeFeatures(y, partner);
+    } else {
+      for (int64_t index = 0; index < columns; ++index)
+        rotate(x[2 * index], x[2 * index + 1], cos[index], sin[index]);
+    }
+    storeFeatures(x, address);
+  });
 }

@@ -98,19 +98,17 @@ llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
       return makeError("expected a schedule without a pipeline where q, k or v "
                        "is a constant");
     if (need.registersPerThread > *need.registerLimit)
-      return makeError("the schedule needs about " +
-                       Twine(need.registersPerThread) +
-                       " registers per computing thread, " +
-                       Twine(tile.warps) + " warps and a pipeline leave " +
-                       Twine(*need.registerLimit) +
-                       "; use a smaller tile_n or fewer warps");
+      return makeError(
+          "the schedule needs about " + Twine(need.registersPerThread) +
+          " registers per computing thread, " + Twine(tile.warps) +
+          " warps and a pipeline leave " + Twine(*need.registerLimit) +
+          "; use a smaller tile_n or fewer warps");
     if (need.productRegisters > need.launchRegisters)
-      return makeError("the products need about " +
-                       Twine(need.productRegisters) +
-                       " registers per thread at the launch, " +
-                       Twine(need.threads) + " threads leave " +
-                       Twine(need.launchRegisters) +
-                       "; use a smaller tile_n or fewer warps");
+      return makeError(
+          "the products need about " + Twine(need.productRegisters) +
+          " registers per thread at the launch, " + Twine(need.threads) +
+          " threads leave " + Twine(need.launchRegisters) +
+          "; use a smaller tile_n or fewer warps");
   }
   if (need.threads > target.maxThreadsPerBlock)
     return makeError("the schedule needs " + Twine(need.threads) +
@@ -211,7 +209,8 @@ getFittingTiles(const ScheduleProblem &problem, const TargetInfo &target) {
     for (int64_t rowTiles : kRowTileChoices)
       for (int64_t tileN : kTileNChoices)
         for (bool qInRegisters : {false, true}) {
-          KernelTile tile{16 * warps * rowTiles, tileN, warps, qInRegisters, std::nullopt};
+          KernelTile tile{16 * warps * rowTiles, tileN, warps, qInRegisters,
+                          std::nullopt};
           if (tile.tileM > kMaxChosenTileM)
             continue;
           if (llvm::Error error = checkTile(problem, tile, target))
@@ -303,9 +302,9 @@ std::optional<KernelTile> choosePipelinedTile(const ScheduleProblem &problem,
       *problem.windowWidth <= kNarrowWindow)
     groups = 1;
   if (problem.numQueries)
-    groups = std::min(groups, std::max<int64_t>(1, llvm::divideCeil(
-                                                       *problem.numQueries,
-                                                       kWarpgroupRows)));
+    groups = std::min(groups,
+                      std::max<int64_t>(1, llvm::divideCeil(*problem.numQueries,
+                                                            kWarpgroupRows)));
   return getPipelinedTile(problem, target, groups);
 }
 } // namespace

@@ -63,9 +63,8 @@ Value ScoreChain::apply(KernelBuilder &b, Value score,
                      position.key, position.nq, position.nkv,
                      position.numHeads});
   for (Operation &operation : block.without_terminator())
-    map.map(operation.getResult(0), &operation == known.load
-                                        ? known.value
-                                        : emit(b, operation, map));
+    map.map(operation.getResult(0),
+            &operation == known.load ? known.value : emit(b, operation, map));
   return map.lookup(cast<YieldOp>(block.getTerminator()).getScore());
 }
 

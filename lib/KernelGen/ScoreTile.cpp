@@ -20,9 +20,8 @@ void ScoreTile::applyChain(KernelBuilder &b, MutableArrayRef<Value> scores,
   Part part(b, "score_chain");
   AttentionOp op = problem.getOp();
   ScoreChain chain(op, problem.getAbi());
-  ScorePosition at{query.batch, query.head,  {},
-                   {},          problem.nq,  problem.nkv,
-                   problem.numHeads};
+  ScorePosition at{query.batch, query.head,      {}, {}, problem.nq,
+                   problem.nkv, problem.numHeads};
   Value threadKey = b.add(firstKey, column);
   Value lastRow = b.sub(problem.nq, 1), lastKey = b.sub(problem.nkv, 1);
   // By column tile, so that few staged elements are held at a time.
@@ -39,10 +38,9 @@ void ScoreTile::applyChain(KernelBuilder &b, MutableArrayRef<Value> scores,
         // The tile may stick out of the score matrix; its operands may not be
         // read there.
         at.query = b.min(getRow(b, 2 * rowTile + e / 2), lastRow);
-        at.key = b.min(
-            b.add(threadKey,
-                  AccumulatorTile::getColumnOffset(2 * columnTile + e % 2)),
-            lastKey);
+        at.key = b.min(b.add(threadKey, AccumulatorTile::getColumnOffset(
+                                            2 * columnTile + e % 2)),
+                       lastKey);
         ScoreChain::KnownLoad known;
         if (staged.load)
           known = {staged.load, elements[e]};

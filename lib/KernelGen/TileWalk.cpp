@@ -90,8 +90,8 @@ Values TileWalk::stepBack(KernelBuilder &b, ValueRange position) {
 }
 
 Value TileWalk::loadTile(KernelBuilder &b, Value entry, Value inBlock) {
-  Value address = b.offsetPtr(
-      blocks->indices, b.mul(b.mul(b.toI64(entry), blocks->stride), 4));
+  Value address = b.offsetPtr(blocks->indices,
+                              b.mul(b.mul(b.toI64(entry), blocks->stride), 4));
   Value block = b.load(b.getI32Type(), address, 4);
   return b.add(b.mul(block, blocks->tilesPerBlock), inBlock);
 }

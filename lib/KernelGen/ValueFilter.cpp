@@ -12,10 +12,9 @@ using namespace mlir::attnfuse::kernelgen;
 
 /// Calls `body` for the two elements of a pair, with the bits of the element's
 /// half and whether the element is finite; combines the results.
-static Value
-forBothHalves(KernelBuilder &b, Value pair, Type type,
-              function_ref<Value(int64_t shift, Value bits, Value isFinite)>
-                  body) {
+static Value forBothHalves(
+    KernelBuilder &b, Value pair, Type type,
+    function_ref<Value(int64_t shift, Value bits, Value isFinite)> body) {
   // An exponent of all ones is infinity or NaN.
   int64_t exponent = type.isBF16() ? 0x7f80 : 0x7c00;
   Value result;
@@ -42,8 +41,7 @@ Value mlir::attnfuse::kernelgen::filterValues(KernelBuilder &b, Value pair,
 
 Value mlir::attnfuse::kernelgen::replaceNonFinite(KernelBuilder &b, Value pair,
                                                   Value other, Type type) {
-  return forBothHalves(b, pair, type,
-                       [&](int64_t, Value bits, Value isFinite) {
-                         return b.andI(b.select(isFinite, pair, other), bits);
-                       });
+  return forBothHalves(b, pair, type, [&](int64_t, Value bits, Value isFinite) {
+    return b.andI(b.select(isFinite, pair, other), bits);
+  });
 }

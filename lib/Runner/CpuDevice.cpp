@@ -45,8 +45,8 @@ public:
     return llvm::Error::success();
   }
 
-  llvm::Expected<Timing>
-  time(ArrayRef<HostTensor> arguments, ArrayRef<HostTensor> results) override {
+  llvm::Expected<Timing> time(ArrayRef<HostTensor> arguments,
+                              ArrayRef<HostTensor> results) override {
     using Clock = std::chrono::steady_clock;
     std::vector<HostTensor> scratch(results.begin(), results.end());
     std::vector<double> seconds;

@@ -163,8 +163,8 @@ public:
     return call->checkArguments();
   }
 
-  llvm::Expected<Timing>
-  time(ArrayRef<HostTensor> arguments, ArrayRef<HostTensor> results) override {
+  llvm::Expected<Timing> time(ArrayRef<HostTensor> arguments,
+                              ArrayRef<HostTensor> results) override {
     auto call = DeviceCall::create(device, kernel.getFunction(), layout,
                                    arguments, results);
     if (!call)

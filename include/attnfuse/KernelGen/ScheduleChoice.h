@@ -67,8 +67,8 @@ double estimateTileCost(const ScheduleProblem &problem, const KernelTile &tile,
 llvm::Expected<KernelTile> chooseTile(const ScheduleProblem &problem,
                                       const TargetInfo &target);
 /// The same without a pipeline: for tensors of any strides.
-llvm::Expected<KernelTile>
-chooseUnpipelinedTile(const ScheduleProblem &problem, const TargetInfo &target);
+llvm::Expected<KernelTile> chooseUnpipelinedTile(const ScheduleProblem &problem,
+                                                 const TargetInfo &target);
 
 /// Tiles of the work per SM up to which the tile of chooseTileForFewRows is
 /// quicker: many small blocks fill the machine where few large ones do not.

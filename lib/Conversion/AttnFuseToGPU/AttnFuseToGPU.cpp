@@ -107,17 +107,16 @@ static LLVM::LLVMFuncOp createKernel(OpBuilder &b, Location loc,
                                      const KernelResources &resources) {
   auto kernel = LLVM::LLVMFuncOp::create(
       b, loc, name.str(),
-      LLVM::LLVMFunctionType::get(
-          LLVM::LLVMVoidType::get(b.getContext()), {}));
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), {}));
   kernel.addEntryBlock(b);
   kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
   kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   b.getDenseI32ArrayAttr({int32_t(tile.getThreads())}));
   // Without it the assembler spills to fit more blocks on an SM than the
   // schedule asks for.
-  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                  b.getI32IntegerAttr(
-                      tile.pipeline ? resources.pipelinedBlocks : 1));
+  kernel->setAttr(
+      NVVM::NVVMDialect::getMinctasmAttrName(),
+      b.getI32IntegerAttr(tile.pipeline ? resources.pipelinedBlocks : 1));
   return kernel;
 }
 
@@ -137,6 +136,17 @@ static llvm::json::Value getTensorMapCondition(const AbiTensor &tensor) {
     condition.push_back(isMultiple(stride + dim, 8));
   }
   return condition;
+}
+
+/// Whether the op's schedule is what would be chosen; another was asked for.
+static bool isChosen(AttentionOp op, const ScheduleProblem &problem,
+                     const TargetInfo &target) {
+  llvm::Expected<KernelTile> tile = chooseTile(problem, target);
+  if (!tile) {
+    llvm::consumeError(tile.takeError());
+    return false;
+  }
+  return getScheduleAttr(op.getContext(), *tile) == op.getScheduleAttr();
 }
 
 static LogicalResult convert(func::FuncOp function) {
@@ -168,9 +178,8 @@ static LogicalResult convert(func::FuncOp function) {
   llvm::Expected<DimensionClasses> dims = DimensionClasses::analyze(function);
   if (!dims)
     return function.emitError(llvm::toString(dims.takeError()));
-  for (const ArgumentRole &role :
-       llvm::concat<const ArgumentRole>(dims->getArguments(),
-                                        dims->getResults())) {
+  for (const ArgumentRole &role : llvm::concat<const ArgumentRole>(
+           dims->getArguments(), dims->getResults())) {
     if (dims->lookup(role.name))
       return function.emitError("expected names of arguments that are not "
                                 "names of dimensions, got '")
@@ -201,7 +210,8 @@ static LogicalResult convert(func::FuncOp function) {
                        std::optional<llvm::json::Value> when) {
     b.setInsertionPointToEnd(module.getBody());
     KernelResources resources = getKernelResources(getKernelTraits(op), tile);
-    LLVM::LLVMFuncOp kernel = createKernel(b, op.getLoc(), name, tile, resources);
+    LLVM::LLVMFuncOp kernel =
+        createKernel(b, op.getLoc(), name, tile, resources);
     KernelAbi abi(kernel, manifest.getTensors());
     if (tile.pipeline)
       sm90::buildAttentionForward(op, tile, kernel, sharedMemory, abi, *target);
@@ -217,14 +227,13 @@ static LogicalResult convert(func::FuncOp function) {
   if (tile.pipeline && staged)
     mapCondition = getTensorMapCondition(
         manifest.getTensors().find(staged->tensor)->second);
-  if (tile.pipeline)
+  if (tile.pipeline && isChosen(op, *problem, *target))
     if (std::optional<KernelTile> small =
             chooseTileForFewRows(*problem, tile, *target)) {
       llvm::json::Value isSmall = manifest.getFewTilesCondition(tile.tileM);
       addKernel(function.getName() + "$few_rows", *small,
-                mapCondition
-                    ? llvm::json::Array{"mul", *mapCondition, isSmall}
-                    : isSmall);
+                mapCondition ? llvm::json::Array{"mul", *mapCondition, isSmall}
+                             : isSmall);
     }
   addKernel(function.getName(), tile, mapCondition);
   if (mapCondition) {

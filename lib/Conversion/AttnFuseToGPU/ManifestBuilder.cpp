@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ManifestBuilder.h"
-#include "attnfuse/KernelGen/ScheduleChoice.h"
 #include "attnfuse/KernelGen/Rotation.h"
+#include "attnfuse/KernelGen/ScheduleChoice.h"
 #include "attnfuse/KernelGen/TileWalk.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSwitch.h"

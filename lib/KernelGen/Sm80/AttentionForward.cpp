@@ -94,8 +94,7 @@ ForwardKernel::ForwardKernel(AttentionOp op, const KernelTile &tile,
                              LLVM::GlobalOp sharedMemory, KernelAbi &abi)
     : op(op), kernel(kernel), sharedMemory(sharedMemory), abi(abi),
       b(op.getLoc(), OpBuilder::atBlockEnd(&kernel.getBody().front())),
-      dims(op.getHeadDim(), op.getValueHeadDim()),
-      tile(tile), plan(dims, tile),
+      dims(op.getHeadDim(), op.getValueHeadDim()), tile(tile), plan(dims, tile),
       threads(tile.getThreads()), rowTiles(tile.getRowTilesPerWarp()),
       elementType(op.getElementType()), queryLayout(tile.tileM, dims.qk),
       keyLayout(tile.tileN, dims.qk), valueLayout(tile.tileN, dims.v),
@@ -204,8 +203,7 @@ Value ForwardKernel::buildRun(Value mode) {
   {
     Part part(b, "prologue");
     TileCopy(b, queryLayout, op.getHeadDim(), threads, thread)
-        .load(b,
-              getRows(op.getQuery(), query.head, query.firstRow, problem.nq),
+        .load(b, getRows(op.getQuery(), query.head, query.firstRow, problem.nq),
               queryTile);
     commitCopies(b);
     state.position = walk->begin(b);
@@ -252,8 +250,7 @@ ForwardKernel::buildStep(LoopState state, ArrayRef<Values> queryFragments,
     waitCopies(b, 0);
     b.barrier();
     TileCopy(b, valueLayout, op.getValueHeadDim(), threads, thread)
-        .load(b,
-              getRows(op.getValue(), query.keyHead, firstKey, problem.nkv),
+        .load(b, getRows(op.getValue(), query.keyHead, firstKey, problem.nkv),
               valueTile);
     commitCopies(b);
   }
@@ -446,7 +443,8 @@ void ForwardKernel::storeOutput(ArrayRef<Value> output) {
   // Through shared memory, so that rows are written in 16-byte pieces.
   Value staged = getSharedTile(plan.output);
   for (int64_t r = 0; r < outputShape.getNumRows(); ++r) {
-    Value row = b.add(b.add(warpRow, laneRow), AccumulatorTile::getRowOffset(r));
+    Value row =
+        b.add(b.add(warpRow, laneRow), AccumulatorTile::getRowOffset(r));
     SmallVector<int64_t> indices = outputShape.getRowIndices(r);
     for (size_t n = 0; n < indices.size(); n += 2) {
       Value offset = b.add(outputLayout.getOffset(b, row, b.i32(n / 2)),
@@ -457,8 +455,7 @@ void ForwardKernel::storeOutput(ArrayRef<Value> output) {
   }
   b.barrier();
   TileCopy(b, outputLayout, op.getValueHeadDim(), threads, thread)
-      .store(b,
-             getRows(op.getOutput(), query.head, query.firstRow, problem.nq),
+      .store(b, getRows(op.getOutput(), query.head, query.firstRow, problem.nq),
              staged);
 }
 

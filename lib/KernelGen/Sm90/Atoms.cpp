@@ -138,8 +138,8 @@ static std::string tieAll(ValueRange values) {
 }
 
 Values sm90::pin(KernelBuilder &b, ValueRange values) {
-  return b.inlineAsm(values.getTypes(), "", StringRef(tieAll(values)).drop_back(),
-                     values);
+  return b.inlineAsm(values.getTypes(), "",
+                     StringRef(tieAll(values)).drop_back(), values);
 }
 
 Values sm90::waitProducts(KernelBuilder &b, int64_t pending,

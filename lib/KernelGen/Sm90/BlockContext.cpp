@@ -47,28 +47,26 @@ BlockContext::BlockContext(KernelBuilder &b, AttentionOp op,
       keyRotation(RotationOperands::getKey(op)),
       queryLayout(getPanels(tile.tileM, dims.qk)),
       keyLayout(getPanels(tile.tileN, dims.qk)), problem(b, op, abi),
-      order(b, problem, tile.tileM, target.l2Bytes),
-      sharedMemory(sharedMemory),
+      order(b, problem, tile.tileM, target.l2Bytes), sharedMemory(sharedMemory),
       shared(b.create<LLVM::PtrToIntOp>(b.getI32Type(),
                                         getSharedBase(b, sharedMemory))),
       thread(b.threadId()), warpgroup(b.divU(thread, kWarpgroupThreads)),
-      queries(getRing(b, shared, plan, plan.q, plan.queryBytes,
-                      plan.kQueryFull, plan.kQueryEmpty, 1)),
+      queries(getRing(b, shared, plan, plan.q, plan.queryBytes, plan.kQueryFull,
+                      plan.kQueryEmpty, 1)),
       keys(getRing(b, shared, plan, plan.k, plan.keyBytes, plan.getKeyFull(),
                    plan.getKeyEmpty(), plan.stages)),
       values(getRing(b, shared, plan, plan.v, plan.valueBytes,
                      plan.getValueFull(), plan.getValueEmpty(), plan.stages)),
-      readyKeys(keyRotation
-                    ? getRing(b, shared, plan, plan.k, plan.keyBytes,
-                              plan.getKeyRotated(), plan.getKeyEmpty(),
-                              plan.stages)
-                    : keys),
+      readyKeys(keyRotation ? getRing(b, shared, plan, plan.k, plan.keyBytes,
+                                      plan.getKeyRotated(), plan.getKeyEmpty(),
+                                      plan.stages)
+                            : keys),
       stagedOperand(getStagedOperand(op)),
       stagedPanelBytes(getStagedPanelBytes(traits.staging, tile.tileM)) {
   if (stagedOperand)
-    stagedTiles = getRing(b, shared, plan, plan.staged, plan.stagedBytes,
-                          plan.getStagedFull(), plan.getStagedEmpty(),
-                          plan.stagedStages);
+    stagedTiles =
+        getRing(b, shared, plan, plan.staged, plan.stagedBytes,
+                plan.getStagedFull(), plan.getStagedEmpty(), plan.stagedStages);
 }
 
 Value BlockContext::getSharedPtr(KernelBuilder &b, int64_t byteOffset) const {

@@ -111,8 +111,8 @@ void Consumer::build() {
     isWarpLeader = b.select(b.eq(lane, 0), b.i32(1), b.i32(0));
     isGroupLeader = b.select(b.eq(groupThread, 0), b.i32(1), b.i32(0));
     Value warpRow = b.shl(warp, 4);
-    tileRow = b.add(b.add(b.mul(group, kWarpgroupRows), warpRow),
-                    b.divU(lane, 4));
+    tileRow =
+        b.add(b.add(b.mul(group, kWarpgroupRows), warpRow), b.divU(lane, 4));
     tileColumn = b.shl(b.andI(lane, 3), 1);
     // ldmatrix and stmatrix take the rows of four 8x8 matrices from the lanes:
     // rows 0-7 and 8-15, then the same of the next chunk.
@@ -125,13 +125,12 @@ void Consumer::build() {
     nextTurn = b.select(b.eq(turn, groups), b.i32(1), b.add(turn, 1));
     groupBarrier = b.add(group, groups + 1);
     keyDescriptor = getDescriptor(b, context.keys.getTile(b, b.i32(0)), 16);
-    valueDescriptor =
-        getDescriptor(b, context.values.getTile(b, b.i32(0)),
-                      context.tile.tileN * kPanelPitch);
+    valueDescriptor = getDescriptor(b, context.values.getTile(b, b.i32(0)),
+                                    context.tile.tileN * kPanelPitch);
   }
   if (context.stagesOutput())
-    outputMap = problem.getAbi().getTensorMap(
-        b, problem.getOp().getOutput(), kWarpgroupRows, kPanelColumns);
+    outputMap = problem.getAbi().getTensorMap(b, problem.getOp().getOutput(),
+                                              kWarpgroupRows, kPanelColumns);
   if (hasTurns())
     b.ifThen(b.eq(group, 0), [&] { arriveNamed(b, turn, kTurnThreads); });
 
@@ -163,8 +162,7 @@ Value Consumer::buildTile(Value round, Value number) {
   state.output.assign(outputShape.getSize(), b.f32(0));
   // Without a visible key the output is 0.
   Values end = b.ifElse(
-      walk->isValid(b, state.position),
-      ValueRange(state.flatten()).getTypes(),
+      walk->isValid(b, state.position), ValueRange(state.flatten()).getTypes(),
       [&] {
         LoopState here = buildFirstStep(state);
         // In the order of the walk; see TileWalk.
@@ -212,8 +210,8 @@ void Consumer::buildQuery(Value round) {
   Value lanes = b.add(tile, matrixOffset);
   for (int64_t column = 0; column < context.dims.qk; column += kMmaK) {
     Value address = b.xorI(lanes, column % kPanelColumns * 2);
-    address = b.add(address, column / kPanelColumns * context.tile.tileM *
-                                 kPanelPitch);
+    address = b.add(address,
+                    column / kPanelColumns * context.tile.tileM * kPanelPitch);
     llvm::append_range(queryOperand, loadMatrix(b, address));
   }
   queryOperand = pin(b, queryOperand);
@@ -235,8 +233,8 @@ void Consumer::releaseQuery(Value round) {
 //===----------------------------------------------------------------------===//
 
 Values Consumer::buildScores(Value number) {
-  Value slot = b.sub(context.keys.getTile(b, number),
-                     context.keys.getTile(b, b.i32(0)));
+  Value slot =
+      b.sub(context.keys.getTile(b, number), context.keys.getTile(b, b.i32(0)));
   return scoreProduct.emit(b, {}, queryOperand,
                            b.add(keyDescriptor, b.shrU(slot, 4)));
 }
@@ -359,8 +357,9 @@ Consumer::buildNormalizer(LoopState &state, Values &scores, TileKind kind,
 
   SmallVector<Values> rows;
   for (int64_t r = 0; r < scoreShape.getNumRows(); ++r)
-    rows.push_back(llvm::map_to_vector(
-        scoreShape.getRowIndices(r), [&](int64_t index) { return scores[index]; }));
+    rows.push_back(
+        llvm::map_to_vector(scoreShape.getRowIndices(r),
+                            [&](int64_t index) { return scores[index]; }));
   SmallVector<OnlineNormalizer::Rescale> rescales(rows.size());
   auto advance = [&](int64_t r) {
     rescales[r] = normalizer.advance(b, state.rows[r], rows[r], style);
@@ -460,9 +459,8 @@ void Consumer::changeScores(Values &scores, Value firstKey, Value number) {
 void Consumer::waitNextKey(const LoopState &state) {
   Value previous = b.sub(state.number, 2);
   Value more = walk->isValid(b, state.position);
-  Value barrier =
-      b.select(more, context.readyKeys.getFull(b, state.number),
-               context.values.getFull(b, previous));
+  Value barrier = b.select(more, context.readyKeys.getFull(b, state.number),
+                           context.values.getFull(b, previous));
   Value parity = b.select(more, context.readyKeys.getParity(b, state.number),
                           context.values.getParity(b, previous));
   waitBarrier(b, barrier, parity);
@@ -528,13 +526,13 @@ void Consumer::buildStore(ArrayRef<Value> output) {
     return outputRows->store(b, output);
   int64_t size = ExactRows::kShape.getSize();
   for (int64_t part = 0; part * size < int64_t(output.size()); ++part)
-    storeMatrix(b, getStagedAddress(b.i32(part * ExactRows::kColumns)),
-                packPairs(b, output.slice(part * size, size),
-                          problem.getOutputType()));
+    storeMatrix(
+        b, getStagedAddress(b.i32(part * ExactRows::kColumns)),
+        packPairs(b, output.slice(part * size, size), problem.getOutputType()));
 }
 
-ExactRows::Rows Consumer::replaceNonFiniteRows(
-    ArrayRef<OnlineNormalizer::Row> rows) {
+ExactRows::Rows
+Consumer::replaceNonFiniteRows(ArrayRef<OnlineNormalizer::Row> rows) {
   Value row = b.add(query.firstRow, tileRow);
   syncWarp(b);
   ExactRows::Rows exact =

@@ -85,7 +85,7 @@ private:
   Value groupThread, lane, isWarpLeader, isGroupLeader;
   Value tileRow, tileColumn; ///< of the thread's first accumulator
   Value matrixOffset; ///< byte offset of the lane's row for ldmatrix, stmatrix
-  Value turn, nextTurn, groupBarrier; ///< named barriers
+  Value turn, nextTurn, groupBarrier;   ///< named barriers
   Value keyDescriptor, valueDescriptor; ///< of slot 0
   Value outputMap;
 

@@ -55,8 +55,7 @@ public:
     Value isInside = b.lt(column, columns);
     Value inside = b.select(isInside, column, b.i32(0));
     auto readBits = [&](Value row) {
-      return b.extendU(
-          b.load(b.getI16Type(), getAddress(b, row, inside), 2));
+      return b.extendU(b.load(b.getI16Type(), getAddress(b, row, inside), 2));
     };
     Value pair = b.orI(readBits(row), b.shl(readBits(nextRow), 16));
     return b.select(isInside, pair, b.i32(0));
@@ -79,13 +78,13 @@ private:
     bool half = rotation.attr.getPairing() == Pairing::Half;
     Value isRotated = b.lt(column, width);
     Value feature = b.select(isRotated, column, b.i32(0));
-    Value isSecond = half ? b.le(b.i32(width / 2), feature)
-                          : b.eq(b.andI(feature, 1), 1);
+    Value isSecond =
+        half ? b.le(b.i32(width / 2), feature) : b.eq(b.andI(feature, 1), 1);
     Value distance = b.i32(half ? width / 2 : 1);
-    Value partner = b.select(isSecond, b.sub(feature, distance),
-                             b.add(feature, distance));
-    Value angle = half ? b.select(isSecond, partner, feature)
-                       : b.shrU(feature, 1);
+    Value partner =
+        b.select(isSecond, b.sub(feature, distance), b.add(feature, distance));
+    Value angle =
+        half ? b.select(isSecond, partner, feature) : b.shrU(feature, 1);
     TileRotation tables(rotation, problem.getElementType(), problem.getAbi(),
                         kWarpSize);
     Value tableRow = tables.getTableRow(b, row, numRows, batch);
@@ -144,8 +143,8 @@ ExactRows::Rows ExactRows::emit(
     Value nan = b.f32(std::numeric_limits<double>::quiet_NaN());
     Values output = llvm::map_to_vector(
         llvm::zip_equal(sums.output, sums.marks), [&](auto pair) {
-          return b.select(b.eqF(std::get<1>(pair), b.f32(0)),
-                          std::get<0>(pair), nan);
+          return b.select(b.eqF(std::get<1>(pair), b.f32(0)), std::get<0>(pair),
+                          nan);
         });
     store(column, output);
     Value next = b.add(column, kColumns);
@@ -208,8 +207,7 @@ void ExactRows::addKeys(KernelBuilder &b, Sums &sums, Value firstKey,
   for (int64_t r = 0; r < shape.getNumRows(); ++r) {
     Values rowScores = llvm::map_to_vector(
         shape.getRowIndices(r), [&](int64_t index) { return scores[index]; });
-    Value factor =
-        normalizer.advance(b, sums.rows[r], rowScores, style).factor;
+    Value factor = normalizer.advance(b, sums.rows[r], rowScores, style).factor;
     normalizer.weigh(b, sums.rows[r], rowScores, style);
     normalizer.accumulate(b, sums.rows[r], rowScores, style);
     for (auto [index, weight] :
@@ -266,8 +264,8 @@ Values ExactRows::getScores(KernelBuilder &b, Value firstKey) {
     Values a;
     for (int64_t column : {0, 8})
       for (int64_t below : {0, 8})
-        a.push_back(queries.readPair(b, b.add(row, below),
-                                     b.add(feature, column)));
+        a.push_back(
+            queries.readPair(b, b.add(row, below), b.add(feature, column)));
     Values scores(ValueRange(state).drop_front());
     for (int64_t columnTile = 0; columnTile < shape.columnTiles; ++columnTile) {
       Values fragment;

@@ -23,8 +23,8 @@ class ExactRows {
 public:
   /// Columns of the output that are computed at a time.
   static constexpr int64_t kColumns = 16;
-  static constexpr AccumulatorTile kShape{1, kColumns /
-                                                 AccumulatorTile::kColumns};
+  static constexpr AccumulatorTile kShape{1,
+                                          kColumns / AccumulatorTile::kColumns};
 
   /// `row` is the thread's row 0 in the score matrix.
   ExactRows(const BlockContext &context, const OnlineNormalizer &normalizer,

@@ -60,8 +60,8 @@ void Producer::buildRounds() {
 
 Value Producer::buildTile(Value round, Value tileNumber, Value number) {
   QueryTile query = context.order.getTile(b, tileNumber);
-  TileWalk walk = problem.getWalk(b, query, context.tile.tileM,
-                                  context.tile.tileN);
+  TileWalk walk =
+      problem.getWalk(b, query, context.tile.tileM, context.tile.tileN);
   auto loadKey = [&](ValueRange position, Value number) {
     b.ifThen(walk.isValid(b, position), [&] {
       load(context.keys, number, keyMap, context.tile.tileN,
@@ -110,8 +110,7 @@ Value Producer::buildTile(Value round, Value tileNumber, Value number) {
   return end.back();
 }
 
-void Producer::rotateKey(const QueryTile &query, Value firstKey,
-                         Value number) {
+void Producer::rotateKey(const QueryTile &query, Value firstKey, Value number) {
   context.keys.waitFull(b, number);
   Value slot = b.sub(context.keys.getTile(b, number), context.shared);
   Value tile = b.offsetPtr(context.getSharedPtr(b, 0), slot);

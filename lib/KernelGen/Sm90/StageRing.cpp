@@ -40,8 +40,7 @@ Value StageRing::getParity(KernelBuilder &b, Value number) const {
 
 void StageRing::waitEmpty(KernelBuilder &b, Value number) const {
   // A barrier counts as being past the odd phase before its first.
-  waitBarrier(b, getBarrier(b, empty, number),
-              b.xorI(getParity(b, number), 1));
+  waitBarrier(b, getBarrier(b, empty, number), b.xorI(getParity(b, number), 1));
 }
 void StageRing::waitFull(KernelBuilder &b, Value number) const {
   waitBarrier(b, getFull(b, number), getParity(b, number));

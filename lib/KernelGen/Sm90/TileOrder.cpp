@@ -25,14 +25,15 @@ static json::Value getHeadsPerSection(const AttentionProblem &problem,
   int64_t bytesPerKey = 2 * (op.getHeadDim() + op.getValueHeadDim());
   json::Value keyHeads = apply(
       "ceildiv", l2Bytes / 2,
-      apply("max", apply("mul", abi.getDimExpression(op.getKey(), 2),
-                         bytesPerKey),
+      apply("max",
+            apply("mul", abi.getDimExpression(op.getKey(), 2), bytesPerKey),
             1));
-  json::Value group = apply("ceildiv", abi.getDimExpression(op.getQuery(), 1),
-                            apply("max", abi.getDimExpression(op.getKey(), 1),
-                                  1));
+  json::Value group =
+      apply("ceildiv", abi.getDimExpression(op.getQuery(), 1),
+            apply("max", abi.getDimExpression(op.getKey(), 1), 1));
   return apply(
-      "min", apply("max", apply("mul", std::move(keyHeads), std::move(group)), 1),
+      "min",
+      apply("max", apply("mul", std::move(keyHeads), std::move(group)), 1),
       kMaxLength);
 }
 

@@ -40,8 +40,8 @@ namespace mlir::attnfuse::kernelgen::sm80 {
 /// kernel of `op`, which has a schedule. `sharedMemory` is the module's
 /// external shared-memory array.
 void buildAttentionForward(AttentionOp op, const KernelTile &tile,
-                           LLVM::LLVMFuncOp kernel,
-                           LLVM::GlobalOp sharedMemory, KernelAbi &abi);
+                           LLVM::LLVMFuncOp kernel, LLVM::GlobalOp sharedMemory,
+                           KernelAbi &abi);
 
 } // namespace mlir::attnfuse::kernelgen::sm80
 

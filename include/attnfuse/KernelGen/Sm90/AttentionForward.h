@@ -36,9 +36,8 @@ namespace mlir::attnfuse::kernelgen::sm90 {
 /// memory. The op has a schedule with a pipeline; q, k, v and the output are
 /// arguments and a result.
 void buildAttentionForward(AttentionOp op, const KernelTile &tile,
-                           LLVM::LLVMFuncOp kernel,
-                           LLVM::GlobalOp sharedMemory, KernelAbi &abi,
-                           const TargetInfo &target);
+                           LLVM::LLVMFuncOp kernel, LLVM::GlobalOp sharedMemory,
+                           KernelAbi &abi, const TargetInfo &target);
 
 } // namespace mlir::attnfuse::kernelgen::sm90
 

@@ -114,10 +114,10 @@ ScheduleAttr mlir::attnfuse::getScheduleAttr(MLIRContext *context,
                                              const KernelTile &tile) {
   PipelineAttr pipeline;
   if (const std::optional<KernelPipeline> &from = tile.pipeline)
-    pipeline = PipelineAttr::get(context, from->stages, from->pingPong,
-                                 from->rowOrder, from->partialSums,
-                                 from->partialMaxima, from->skipRescale,
-                                 from->productWait);
+    pipeline =
+        PipelineAttr::get(context, from->stages, from->pingPong, from->rowOrder,
+                          from->partialSums, from->partialMaxima,
+                          from->skipRescale, from->productWait);
   return ScheduleAttr::get(context, tile.tileM, tile.tileN, tile.warps,
                            tile.qInRegisters, pipeline);
 }

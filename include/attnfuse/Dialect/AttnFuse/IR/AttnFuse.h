@@ -26,7 +26,6 @@
 
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuseDialect.h.inc"
 
-
 #define GET_ATTRDEF_CLASSES
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuseAttrs.h.inc"
 
