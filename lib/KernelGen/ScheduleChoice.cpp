@@ -240,7 +240,7 @@ KernelPipeline choosePipeline(const ScheduleProblem &problem, int64_t headDim,
   if (headDim <= 64) {
     pipeline.partialSums = 2;
     pipeline.productWait =
-        groups > 1 ? ProductWait::BetweenRows : ProductWait::End;
+        groups == 2 ? ProductWait::BetweenRows : ProductWait::End;
     return pipeline;
   }
   pipeline.pingPong = isDense || headDim > 128;
@@ -294,9 +294,10 @@ std::optional<KernelTile> getPipelinedTile(const ScheduleProblem &problem,
 std::optional<KernelTile> choosePipelinedTile(const ScheduleProblem &problem,
                                               const TargetInfo &target) {
   int64_t headDim = std::max(problem.dims.qk, problem.dims.v);
-  bool isPlain = !problem.hasBand && !problem.keyBlock &&
-                 !problem.rotatesKeys && problem.staging == Staging::None;
-  int64_t groups = headDim <= 64 && isPlain ? 3 : 2;
+  // Three warpgroups leave 160 registers each.
+  bool hasSpareRegisters =
+      !problem.rotatesKeys && problem.staging == Staging::None;
+  int64_t groups = headDim <= 64 && hasSpareRegisters ? 3 : 2;
   // A band not much wider than a tile is mostly boundary.
   if (problem.windowWidth && headDim <= 64 &&
       *problem.windowWidth <= kNarrowWindow)

@@ -11,7 +11,7 @@ func.func @d24(%q: tensor<?x8x?x24xbf16>, %k: tensor<?x8x?x24xbf16>, %v: tensor<
 }
 
 // CHECK-LABEL: func @d64_causal(
-// CHECK: schedule <tile_m = 128, tile_n = 128, warps = 8, q_in_registers = false, pipeline = <stages = 2, ping_pong = true, row_order = rows, partial_sums = 2, partial_maxima = 1, skip_rescale = true, product_wait = between_rows>>
+// CHECK: schedule <tile_m = 192, tile_n = 128, warps = 12, q_in_registers = false, pipeline = <stages = 2, ping_pong = true, row_order = rows, partial_sums = 2, partial_maxima = 1, skip_rescale = true, product_wait = end>>
 func.func @d64_causal(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x8x?x64xbf16>, %v: tensor<?x8x?x64xbf16>) -> tensor<?x8x?x64xbf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%v) bands [#attnfuse.band<top_left, right = 0>] softmax {scale = 0.125 : f64} : (tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>) -> tensor<?x8x?x64xbf16>
   return %o : tensor<?x8x?x64xbf16>
