@@ -70,7 +70,8 @@ void printAttention(raw_ostream &os, AttentionOp op, const TargetInfo &target) {
   if (!schedule)
     return;
   KernelTile tile = getKernelTile(schedule);
-  KernelResources resources = getKernelResources(getKernelTraits(op), tile);
+  KernelResources resources =
+      getKernelResources(getKernelTraits(op), tile, target);
   os << "  tile: " << tile.tileM << " queries x " << tile.tileN << " keys, "
      << tile.warps << " warps, q in "
      << (tile.qInRegisters ? "registers" : "shared memory") << "\n";

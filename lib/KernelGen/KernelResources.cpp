@@ -24,8 +24,6 @@ constexpr int64_t kOtherRegisters = 64;
 constexpr int64_t kPipelinedRegisters = 32;
 /// What a warpgroup-wide product needs besides its accumulators.
 constexpr int64_t kProductRegisters = 30;
-/// Of the chips that have such products.
-constexpr int64_t kRegistersPerSm = 65536;
 constexpr int64_t kRegisterUnit = 256;
 } // namespace
 
@@ -42,19 +40,13 @@ SharedMemoryPlan::SharedMemoryPlan(const PaddedHeadDims &dims,
   size = std::max(loopEnd, outputEnd);
 }
 
-/// What a block may have on the chips that have such products.
-static constexpr int64_t kPipelinedMemoryLimit = 227 * 1024;
-/// What the system takes for each block.
-static constexpr int64_t kReservedMemory = 1024;
-static constexpr int64_t kPanelColumns = 64;
-
 int64_t mlir::attnfuse::getStagedPanelBytes(Staging staging, int64_t tileM) {
   switch (staging) {
   case Staging::None:
     return 0;
   case Staging::PerKey:
     // One row, and the distance that the swizzle repeats by.
-    return 1024;
+    return kSwizzleBytes;
   case Staging::PerQueryAndKey:
     return tileM * kPanelColumns * kElementBytes;
   }
@@ -62,7 +54,8 @@ int64_t mlir::attnfuse::getStagedPanelBytes(Staging staging, int64_t tileM) {
 }
 
 PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
-                                         const KernelTile &tile)
+                                         const KernelTile &tile,
+                                         const TargetInfo &target)
     : stages(tile.pipeline->stages) {
   int64_t qkColumns = llvm::alignTo(traits.dims.qk, kPanelColumns);
   int64_t vColumns = llvm::alignTo(traits.dims.v, kPanelColumns);
@@ -80,7 +73,7 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   // In this order: a buffer of its own for the output, then a second stage.
   auto fits = [&](int64_t stagedTiles, int64_t ownOutput) {
     return staged + stagedTiles * stagedBytes + ownOutput + barrierBytes <=
-           kPipelinedMemoryLimit;
+           target.maxSharedPerBlock;
   };
   outputReplacesQuery = !fits(1, outputBytes) && outputBytes <= queryBytes;
   int64_t ownOutput = outputReplacesQuery ? 0 : outputBytes;
@@ -93,7 +86,8 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
 
 RoleRegisters RoleRegisters::get(int64_t computingWarpgroups,
                                  int64_t blocksPerSm, bool rotatesKeys) {
-  // 512 of an SM for the threads of equal place in its warpgroups, and at most
+  // Of the 64 Ki registers that every SM with such products has, 512 for the
+  // threads of equal place in its warpgroups, and at most
   // 256 for each.
   switch (computingWarpgroups) {
   case 1: {
@@ -121,9 +115,11 @@ static int64_t getFragmentRegisters(const PaddedHeadDims &dims,
 }
 
 /// Registers per thread of a block at its launch, if `blocks` share an SM.
-static int64_t getLaunchRegisters(const KernelTile &tile, int64_t blocks) {
-  int64_t registers = kRegistersPerSm / (tile.getThreads() * blocks);
-  return std::min<int64_t>(255, llvm::alignDown(registers, 8));
+static int64_t getLaunchRegisters(const KernelTile &tile, int64_t blocks,
+                                  const TargetInfo &target) {
+  int64_t registers = target.registersPerSm / (tile.getThreads() * blocks);
+  return std::min<int64_t>(target.maxRegistersPerThread,
+                           llvm::alignDown(registers, 8));
 }
 static int64_t getProductRegisters(const KernelTraits &traits,
                                    const KernelTile &tile) {
@@ -131,36 +127,47 @@ static int64_t getProductRegisters(const KernelTraits &traits,
 }
 
 int64_t mlir::attnfuse::getPipelinedBlocksPerSm(const KernelTraits &traits,
-                                                const KernelTile &tile) {
+                                                const KernelTile &tile,
+                                                const TargetInfo &target) {
   if (tile.warps != kWarpgroupWarps)
     return 1;
   int64_t registers =
       getFragmentRegisters(traits.dims, tile) + kPipelinedRegisters;
-  int64_t shared = PipelinedMemoryPlan(traits, tile).size + kReservedMemory;
+  int64_t shared = PipelinedMemoryPlan(traits, tile, target).size +
+                   target.sharedReservedPerBlock;
   for (int64_t blocks : {3, 2})
-    if (blocks * shared <= kPipelinedMemoryLimit + kReservedMemory &&
+    if (blocks * shared <= target.maxSharedPerSm &&
         registers <=
             RoleRegisters::get(1, blocks, traits.rotatesKeys).compute &&
-        getProductRegisters(traits, tile) <= getLaunchRegisters(tile, blocks))
+        getProductRegisters(traits, tile) <=
+            getLaunchRegisters(tile, blocks, target))
       return blocks;
   return 1;
 }
 
+KernelResources
+mlir::attnfuse::getUnpipelinedResources(const KernelTraits &traits,
+                                        const KernelTile &tile) {
+  assert(!tile.pipeline && "what a pipeline takes depends on the machine");
+  return {SharedMemoryPlan(traits.dims, tile).size,
+          getFragmentRegisters(traits.dims, tile) + kOtherRegisters,
+          tile.getThreads()};
+}
+
 KernelResources mlir::attnfuse::getKernelResources(const KernelTraits &traits,
-                                                   const KernelTile &tile) {
-  int64_t registers = getFragmentRegisters(traits.dims, tile);
+                                                   const KernelTile &tile,
+                                                   const TargetInfo &target) {
   if (!tile.pipeline)
-    return {SharedMemoryPlan(traits.dims, tile).size,
-            registers + kOtherRegisters, tile.getThreads()};
-  int64_t blocks = getPipelinedBlocksPerSm(traits, tile);
-  return {PipelinedMemoryPlan(traits, tile).size,
-          registers + kPipelinedRegisters,
+    return getUnpipelinedResources(traits, tile);
+  int64_t blocks = getPipelinedBlocksPerSm(traits, tile, target);
+  return {PipelinedMemoryPlan(traits, tile, target).size,
+          getFragmentRegisters(traits.dims, tile) + kPipelinedRegisters,
           tile.getThreads(),
           RoleRegisters::get(tile.warps / kWarpgroupWarps, blocks,
                              traits.rotatesKeys)
               .compute,
           blocks,
-          getLaunchRegisters(tile, blocks),
+          getLaunchRegisters(tile, blocks, target),
           getProductRegisters(traits, tile)};
 }
 

@@ -26,6 +26,22 @@ static Value reduceQuad(KernelBuilder &b, Value value,
   return value;
 }
 
+Values OnlineNormalizer::flatten(ArrayRef<Row> rows) {
+  Values values;
+  for (const Row &row : rows)
+    values.append({row.reference, row.sum});
+  return values;
+}
+OnlineNormalizer::Rows OnlineNormalizer::takeRows(ValueRange &values,
+                                                  size_t count) {
+  Rows rows;
+  for (size_t row = 0; row < count; ++row) {
+    ValueRange pair = takeFront(values, 2);
+    rows.push_back({pair[0], pair[1]});
+  }
+  return rows;
+}
+
 OnlineNormalizer::Row OnlineNormalizer::getInitial(KernelBuilder &b) const {
   return {b.f32(isSoftmax() ? -kInfinity : kSmallestReluReference), b.f32(0)};
 }

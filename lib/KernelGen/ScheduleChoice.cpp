@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/KernelGen/ScheduleChoice.h"
+#include "attnfuse/Support/MakeError.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -62,10 +63,6 @@ constexpr int64_t kMaxTile = 1024;
 constexpr int64_t kLeastPipelinedTileN = 64;
 /// Keys that a query sees, up to which a band is narrow.
 constexpr int64_t kNarrowWindow = 768;
-
-llvm::Error makeError(const Twine &message) {
-  return llvm::createStringError(message);
-}
 } // namespace
 
 llvm::Error mlir::attnfuse::checkBlocks(const ScheduleProblem &problem,
@@ -89,7 +86,7 @@ llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
   if (llvm::Error error = checkBlocks(problem, tile))
     return error;
 
-  KernelResources need = getKernelResources(problem.getTraits(), tile);
+  KernelResources need = getKernelResources(problem.getTraits(), tile, target);
   if (tile.pipeline) {
     if (!target.hasWarpgroupMma())
       return makeError("expected a schedule without a pipeline for " +
@@ -162,8 +159,8 @@ double mlir::attnfuse::estimateTileCost(const ScheduleProblem &problem,
 
   // Blocks on an SM overlap until a unit is saturated, never perfectly; the
   // warps of one block run a step in phase, one unit after the other.
-  double blocks =
-      getBlocksPerSm(getKernelResources(problem.getTraits(), tile), target);
+  double blocks = getBlocksPerSm(
+      getKernelResources(problem.getTraits(), tile, target), target);
   if (problem.numQueries && *problem.numQueries <= kMinChosenTileM)
     blocks = std::min(blocks, kShortQueryBlocks);
   double saturated = std::max({tensor, softmax, shared, l2});
@@ -190,7 +187,7 @@ namespace {
 bool isPreferred(const ScheduleProblem &problem, const KernelTile &tile,
                  const TargetInfo &target) {
   int64_t registers =
-      getKernelResources(problem.getTraits(), tile).registersPerThread +
+      getKernelResources(problem.getTraits(), tile, target).registersPerThread +
       problem.numScoreOperands * kRegistersPerScoreOperand;
   int64_t headDims = problem.dims.qk + problem.dims.v;
   int64_t products =

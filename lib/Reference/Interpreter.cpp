@@ -12,6 +12,7 @@
 #include "WeightedSum.h"
 #include "attnfuse/Analysis/DimensionClasses.h"
 #include "attnfuse/Dialect/AttnFuse/IR/Normalizers.h"
+#include "attnfuse/Support/MakeError.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -21,10 +22,6 @@ using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::reference;
 using ::attnfuse::ElementType;
 using ::attnfuse::HostTensor;
-
-static llvm::Error makeError(const Twine &message) {
-  return llvm::createStringError(message.str());
-}
 
 static bool isIntType(Type type) { return type.isIntOrIndex(); }
 

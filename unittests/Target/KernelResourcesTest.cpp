@@ -34,10 +34,10 @@ TEST(KernelResources, RegistersOfTwoRowTiles) {
   KernelTile tile{128, 64, 4, false};
   PaddedHeadDims dims(64, 64);
   // Output 64, scores 64, probabilities 32, and 64.
-  EXPECT_EQ(getKernelResources({dims}, tile).registersPerThread, 224);
+  EXPECT_EQ(getUnpipelinedResources({dims}, tile).registersPerThread, 224);
   tile.qInRegisters = true;
-  EXPECT_EQ(getKernelResources({dims}, tile).registersPerThread, 256);
-  EXPECT_EQ(getKernelResources({dims}, tile).threads, 128);
+  EXPECT_EQ(getUnpipelinedResources({dims}, tile).registersPerThread, 256);
+  EXPECT_EQ(getUnpipelinedResources({dims}, tile).threads, 128);
 }
 
 TEST(KernelResources, EachLimitBoundsTheBlocksPerSm) {
@@ -60,12 +60,13 @@ TEST(KernelResources, ABlockThatIsTooLargeDoesNotRun) {
 }
 
 TEST(KernelResources, PipelinedPlanHasAlignedTilesThatDoNotOverlap) {
+  TargetInfo target = llvm::cantFail(lookupTarget("h200"));
   for (int64_t headDim = 8; headDim <= 256; headDim += 8)
     for (int64_t groups : {1, 2, 3}) {
       SCOPED_TRACE(std::to_string(headDim) + " " + std::to_string(groups));
       PaddedHeadDims dims(headDim, headDim);
       KernelTile tile{64 * groups, 64, 4 * groups, false, KernelPipeline()};
-      PipelinedMemoryPlan plan({dims}, tile);
+      PipelinedMemoryPlan plan({dims}, tile, target);
       for (int64_t bytes : {plan.queryBytes, plan.keyBytes, plan.valueBytes,
                             plan.k, plan.v, plan.output})
         EXPECT_EQ(bytes % 1024, 0);
@@ -90,4 +91,23 @@ TEST(KernelResources, RolesShareTheRegistersOfAnSm) {
         EXPECT_LE(128 * blocks * (registers.load + groups * registers.compute),
                   65536);
       }
+}
+
+TEST(KernelResources, PipelinedPlanFollowsTheMachine) {
+  TargetInfo target = llvm::cantFail(lookupTarget("h200"));
+  KernelTraits traits{PaddedHeadDims(64, 64), false, Staging::PerQueryAndKey};
+  KernelTile tile{128, 128, 8, false, KernelPipeline()};
+  PipelinedMemoryPlan roomy(traits, tile, target);
+  EXPECT_EQ(roomy.stagedStages, 2);
+  EXPECT_FALSE(roomy.outputReplacesQuery);
+  // One byte less than that: the second stage goes first, then the output's
+  // own memory.
+  target.maxSharedPerBlock = roomy.size - 1;
+  PipelinedMemoryPlan tight(traits, tile, target);
+  EXPECT_EQ(tight.stagedStages, 1);
+  EXPECT_FALSE(tight.outputReplacesQuery);
+  target.maxSharedPerBlock = tight.size - 1;
+  PipelinedMemoryPlan tighter(traits, tile, target);
+  EXPECT_TRUE(tighter.outputReplacesQuery);
+  EXPECT_LE(tighter.size, target.maxSharedPerBlock);
 }

@@ -23,6 +23,13 @@ namespace mlir::attnfuse::kernelgen {
 
 using Values = SmallVector<Value>;
 
+/// The first `count` values, which are dropped from `values`.
+inline ValueRange takeFront(ValueRange &values, size_t count) {
+  ValueRange front = values.take_front(count);
+  values = values.drop_front(count);
+  return front;
+}
+
 class KernelBuilder : public ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;

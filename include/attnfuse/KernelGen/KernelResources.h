@@ -29,6 +29,9 @@ constexpr int64_t kHeadDimMultiple = 16;
 constexpr int64_t kWarpgroupWarps = 4;
 constexpr int64_t kWarpgroupRows = 64;
 constexpr int64_t kWarpgroupThreads = kWarpgroupWarps * kWarpSize;
+/// 16-bit columns of a panel, 128 bytes, and the bytes after which the pattern
+/// of its swizzle repeats.
+constexpr int64_t kPanelColumns = 64, kSwizzleBytes = 1024;
 
 /// Head sizes of q and k, and of v and the output, padded for the MMA.
 struct PaddedHeadDims {
@@ -90,7 +93,8 @@ struct SharedMemoryPlan {
 /// columns, each a multiple of 1024 bytes, as the tensor memory accelerator
 /// writes them; V and K rings have `stages` slots.
 struct PipelinedMemoryPlan {
-  PipelinedMemoryPlan(const KernelTraits &traits, const KernelTile &tile);
+  PipelinedMemoryPlan(const KernelTraits &traits, const KernelTile &tile,
+                      const TargetInfo &target);
   int64_t queryBytes, keyBytes, valueBytes, stagedBytes; ///< Of one tile.
   int64_t q = 0, k, v;
   /// Tiles of the staged operand, `stagedStages` of them: as many as of K, or
@@ -130,7 +134,8 @@ struct RoleRegisters {
 /// Blocks of a pipelined kernel that share an SM: several if a block has but
 /// one computing warpgroup, which waits for loads and products in turn.
 int64_t getPipelinedBlocksPerSm(const KernelTraits &traits,
-                                const KernelTile &tile);
+                                const KernelTile &tile,
+                                const TargetInfo &target);
 
 struct KernelResources {
   int64_t sharedMemory;
@@ -147,8 +152,12 @@ struct KernelResources {
   int64_t launchRegisters = 0, productRegisters = 0;
 };
 
+/// Of a tile without a pipeline, which does not depend on the machine.
+KernelResources getUnpipelinedResources(const KernelTraits &traits,
+                                        const KernelTile &tile);
 KernelResources getKernelResources(const KernelTraits &traits,
-                                   const KernelTile &tile);
+                                   const KernelTile &tile,
+                                   const TargetInfo &target);
 
 /// Blocks that one SM holds at a time; 0 if one block is too large for it.
 int64_t getBlocksPerSm(const KernelResources &resources,

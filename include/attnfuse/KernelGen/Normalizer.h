@@ -34,6 +34,12 @@ public:
   struct Row {
     Value reference, sum;
   };
+  using Rows = SmallVector<Row>;
+
+  // Rows as a list that a loop can carry: two values each.
+  static Values flatten(ArrayRef<Row> rows);
+  /// Takes `count` rows from the front of `values`.
+  static Rows takeRows(ValueRange &values, size_t count);
 
   /// How the same is computed.
   struct Style {

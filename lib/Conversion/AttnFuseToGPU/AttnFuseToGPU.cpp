@@ -209,7 +209,10 @@ static LogicalResult convert(func::FuncOp function) {
   auto addKernel = [&](const Twine &name, const KernelTile &tile,
                        std::optional<llvm::json::Value> when) {
     b.setInsertionPointToEnd(module.getBody());
-    KernelResources resources = getKernelResources(getKernelTraits(op), tile);
+    KernelTraits traits = getKernelTraits(op);
+    KernelResources resources = tile.pipeline
+                                    ? getKernelResources(traits, tile, *target)
+                                    : getUnpipelinedResources(traits, tile);
     LLVM::LLVMFuncOp kernel =
         createKernel(b, op.getLoc(), name, tile, resources);
     KernelAbi abi(kernel, manifest.getTensors());

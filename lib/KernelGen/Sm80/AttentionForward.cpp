@@ -37,7 +37,7 @@ private:
   /// rows' normaliser states and the output accumulators.
   struct LoopState {
     Values position;
-    SmallVector<OnlineNormalizer::Row> rows;
+    OnlineNormalizer::Rows rows;
     Values output;
 
     Values flatten() const;
@@ -108,8 +108,7 @@ ForwardKernel::ForwardKernel(AttentionOp op, const KernelTile &tile,
 
 Values ForwardKernel::LoopState::flatten() const {
   Values values = position;
-  for (const OnlineNormalizer::Row &row : rows)
-    values.append({row.reference, row.sum});
+  values.append(OnlineNormalizer::flatten(rows));
   values.append(output);
   return values;
 }
@@ -117,17 +116,9 @@ Values ForwardKernel::LoopState::flatten() const {
 ForwardKernel::LoopState
 ForwardKernel::LoopState::unflatten(ValueRange values, const LoopState &like) {
   LoopState state;
-  auto take = [&](size_t count) {
-    ValueRange taken = values.take_front(count);
-    values = values.drop_front(count);
-    return taken;
-  };
-  state.position = take(like.position.size());
-  for (size_t row = 0; row < like.rows.size(); ++row) {
-    ValueRange pair = take(2);
-    state.rows.push_back({pair[0], pair[1]});
-  }
-  state.output = take(like.output.size());
+  state.position = takeFront(values, like.position.size());
+  state.rows = OnlineNormalizer::takeRows(values, like.rows.size());
+  state.output = takeFront(values, like.output.size());
   return state;
 }
 

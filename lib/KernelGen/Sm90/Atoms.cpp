@@ -11,6 +11,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
+using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 
 /// Text without results that orders memory.
@@ -154,10 +155,11 @@ Values sm90::waitProducts(KernelBuilder &b, int64_t pending,
 // 62-63 the swizzle, 1 for 128 bytes.
 Value sm90::getDescriptor(KernelBuilder &b, Value address,
                           int64_t leadingBytes) {
-  return b.orI(b.shrU(address, 4), b.i32(leadingBytes / 16 << 16));
+  return b.orI(b.divU(address, kDescriptorUnit),
+               b.i32(leadingBytes / kDescriptorUnit << 16));
 }
 static constexpr int64_t kDescriptorHigh =
-    (int64_t(1) << 30) | sm90::kSwizzleBytes / 16;
+    (int64_t(1) << 30) | kSwizzleBytes / sm90::kDescriptorUnit;
 
 Values sm90::WarpgroupProduct::emit(KernelBuilder &b, ValueRange accumulators,
                                     ValueRange a, Value bDescriptor) const {

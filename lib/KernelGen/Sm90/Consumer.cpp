@@ -14,19 +14,15 @@ using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 using namespace mlir::attnfuse::kernelgen::sm90;
 
-/// Threads of one warpgroup, and of two that take turns.
-static constexpr int64_t kGroupThreads = kWarpgroupThreads;
+/// Threads of two warpgroups that take turns.
 static constexpr int64_t kTurnThreads = 2 * kWarpgroupThreads;
 /// Bytes of a warpgroup's rows of one panel.
 static constexpr int64_t kGroupPanelBytes = kWarpgroupRows * kPanelPitch;
-/// A descriptor counts 16 bytes.
-static constexpr int64_t kDescriptorUnit = 16;
 
 Values Consumer::LoopState::flatten() const {
   Values values = position;
   values.push_back(number);
-  for (const OnlineNormalizer::Row &row : rows)
-    values.append({row.reference, row.sum});
+  values.append(OnlineNormalizer::flatten(rows));
   values.append(weights);
   values.append(output);
   return values;
@@ -35,19 +31,11 @@ Values Consumer::LoopState::flatten() const {
 Consumer::LoopState Consumer::LoopState::unflatten(ValueRange values,
                                                    const LoopState &like) {
   LoopState state;
-  auto take = [&](size_t count) {
-    ValueRange taken = values.take_front(count);
-    values = values.drop_front(count);
-    return taken;
-  };
-  state.position = take(like.position.size());
-  state.number = take(1).front();
-  for (size_t row = 0; row < like.rows.size(); ++row) {
-    ValueRange pair = take(2);
-    state.rows.push_back({pair[0], pair[1]});
-  }
-  state.weights = take(like.weights.size());
-  state.output = take(like.output.size());
+  state.position = takeFront(values, like.position.size());
+  state.number = takeFront(values, 1).front();
+  state.rows = OnlineNormalizer::takeRows(values, like.rows.size());
+  state.weights = takeFront(values, like.weights.size());
+  state.output = takeFront(values, like.output.size());
   return state;
 }
 
@@ -105,7 +93,7 @@ void Consumer::build() {
   {
     Part part(b, "indices");
     group = b.sub(context.warpgroup, 1);
-    groupThread = b.remU(context.thread, kGroupThreads);
+    groupThread = b.remU(context.thread, kWarpgroupThreads);
     lane = b.remU(context.thread, kWarpSize);
     Value warp = b.divU(groupThread, kWarpSize);
     isWarpLeader = b.select(b.eq(lane, 0), b.i32(1), b.i32(0));
@@ -124,7 +112,8 @@ void Consumer::build() {
     turn = b.add(group, 1);
     nextTurn = b.select(b.eq(turn, groups), b.i32(1), b.add(turn, 1));
     groupBarrier = b.add(group, groups + 1);
-    keyDescriptor = getDescriptor(b, context.keys.getTile(b, b.i32(0)), 16);
+    keyDescriptor =
+        getDescriptor(b, context.keys.getTile(b, b.i32(0)), kDescriptorUnit);
     valueDescriptor = getDescriptor(b, context.values.getTile(b, b.i32(0)),
                                     context.tile.tileN * kPanelPitch);
   }
@@ -134,21 +123,16 @@ void Consumer::build() {
   if (hasTurns())
     b.ifThen(b.eq(group, 0), [&] { arriveNamed(b, turn, kTurnThreads); });
 
-  b.whileLoop(
-      {b.i32(0), b.i32(0)},
-      [&](ValueRange state) {
-        return context.order.exists(b,
-                                    context.order.getTileNumber(b, state[0]));
-      },
-      [&](ValueRange state) -> Values {
-        return {b.add(state[0], 1), buildTile(state[0], state[1])};
+  context.order.forEachTile(
+      b, [&](Value round, const QueryTile &tile, Value number) {
+        query = tile;
+        return buildTile(round, number);
       });
   if (context.stagesOutput())
     waitStoresReadIf(b, isGroupLeader);
 }
 
 Value Consumer::buildTile(Value round, Value number) {
-  query = context.order.getTile(b, context.order.getTileNumber(b, round));
   walk = problem.getWalk(b, query, context.tile.tileM, context.tile.tileN);
   Value row = b.add(query.firstRow, tileRow);
   scoreTile.emplace(problem, query, scoreShape, row, tileColumn);
@@ -195,12 +179,12 @@ void Consumer::buildQuery(Value round) {
     Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
                                 b.mul(group, kGroupPanelBytes));
     TileRotation(context.queryRotation, problem.getElementType(),
-                 problem.getAbi(), kGroupThreads)
+                 problem.getAbi(), kWarpgroupThreads)
         .emit(b, context.queryLayout, pointer, kWarpgroupRows,
               b.add(query.firstRow, b.mul(group, kWarpgroupRows)), problem.nq,
               query.batch, groupThread);
     fenceAsyncProxy(b);
-    syncNamed(b, groupBarrier, kGroupThreads);
+    syncNamed(b, groupBarrier, kWarpgroupThreads);
   }
   if (!context.tile.qInRegisters) {
     queryOperand = {getDescriptor(b, tile, kDescriptorUnit)};
@@ -236,7 +220,7 @@ Values Consumer::buildScores(Value number) {
   Value slot =
       b.sub(context.keys.getTile(b, number), context.keys.getTile(b, b.i32(0)));
   return scoreProduct.emit(b, {}, queryOperand,
-                           b.add(keyDescriptor, b.shrU(slot, 4)));
+                           b.add(keyDescriptor, b.divU(slot, kDescriptorUnit)));
 }
 
 Values Consumer::buildWeightedSum(const LoopState &state, Value number,
@@ -244,8 +228,9 @@ Values Consumer::buildWeightedSum(const LoopState &state, Value number,
   Value slot = b.sub(context.values.getTile(b, number),
                      context.values.getTile(b, b.i32(0)));
   outputProduct.fences = fences;
-  return outputProduct.emit(b, state.output, state.weights,
-                            b.add(valueDescriptor, b.shrU(slot, 4)));
+  return outputProduct.emit(
+      b, state.output, state.weights,
+      b.add(valueDescriptor, b.divU(slot, kDescriptorUnit)));
 }
 
 /// The first tile of the walk may always be a boundary tile.
@@ -498,25 +483,21 @@ void Consumer::buildEpilogue(LoopState state, Value round) {
   if (context.stagesOutput()) {
     // The accelerator may still read the rows of the tile before.
     waitStoresReadIf(b, isGroupLeader);
-    syncNamed(b, groupBarrier, kGroupThreads);
+    syncNamed(b, groupBarrier, kWarpgroupThreads);
   }
-  auto flatten = [](ArrayRef<OnlineNormalizer::Row> rows) {
-    Values values;
-    for (const OnlineNormalizer::Row &row : rows)
-      values.append({row.reference, row.sum});
-    return values;
-  };
   buildStore(state.output);
-  Values rows = flatten(state.rows);
+  Values rows = OnlineNormalizer::flatten(state.rows);
   rows = b.ifElse(
       b.anyLane(b.notI(b.eqF(probe, b.f32(0)))), ValueRange(rows).getTypes(),
-      [&] { return flatten(replaceNonFiniteRows(state.rows)); },
+      [&] {
+        return OnlineNormalizer::flatten(replaceNonFiniteRows(state.rows));
+      },
       [&] { return rows; });
   if (context.stagesOutput())
     storeStaged(round);
   if (op.getLse() && !op.getLse().use_empty()) {
-    for (auto [r, row] : llvm::enumerate(state.rows))
-      row = {rows[2 * r], rows[2 * r + 1]};
+    ValueRange range(rows);
+    state.rows = OnlineNormalizer::takeRows(range, state.rows.size());
     outputRows->storeLogSumExp(b, normalizer, state.rows);
   }
 }
@@ -577,7 +558,7 @@ Value Consumer::getStagedPanel(Value column) {
 
 void Consumer::storeStaged(Value round) {
   fenceAsyncProxy(b);
-  syncNamed(b, groupBarrier, kGroupThreads);
+  syncNamed(b, groupBarrier, kWarpgroupThreads);
   b.ifThen(b.eq(isGroupLeader, 1), [&] {
     Value row = b.add(query.firstRow, b.mul(group, kWarpgroupRows));
     for (int64_t column = 0; column < context.dims.v; column += kPanelColumns)

@@ -28,7 +28,7 @@ private:
   struct LoopState {
     Values position;
     Value number; ///< of the next key tile
-    SmallVector<OnlineNormalizer::Row> rows;
+    OnlineNormalizer::Rows rows;
     Values weights, output;
 
     Values flatten() const;

@@ -105,20 +105,16 @@ private:
 } // namespace
 
 Values ExactRows::Sums::flatten() const {
-  Values values;
-  for (const OnlineNormalizer::Row &row : rows)
-    values.append({row.reference, row.sum});
+  Values values = OnlineNormalizer::flatten(rows);
   values.append(output);
   values.append(marks);
   return values;
 }
 ExactRows::Sums ExactRows::Sums::unflatten(ValueRange values) {
   Sums sums;
-  for (int64_t r = 0; r < kShape.getNumRows(); ++r)
-    sums.rows.push_back({values[2 * r], values[2 * r + 1]});
-  values = values.drop_front(2 * kShape.getNumRows());
-  sums.output = values.take_front(kShape.getSize());
-  sums.marks = values.drop_front(kShape.getSize());
+  sums.rows = OnlineNormalizer::takeRows(values, kShape.getNumRows());
+  sums.output = takeFront(values, kShape.getSize());
+  sums.marks = values;
   return sums;
 }
 

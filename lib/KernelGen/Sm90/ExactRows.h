@@ -32,7 +32,7 @@ public:
       : context(context), problem(context.problem), normalizer(normalizer),
         query(query), walk(walk), row(row), lane(lane) {}
 
-  using Rows = SmallVector<OnlineNormalizer::Row>;
+  using Rows = OnlineNormalizer::Rows;
 
   /// Calls `store` with the first column (a run-time value) and the elements
   /// (by kShape) of each part of the output. Returns the finished rows.

@@ -45,21 +45,13 @@ void Producer::asLoader(function_ref<void()> body) {
 }
 
 void Producer::buildRounds() {
-  b.whileLoop(
-      {b.i32(0), b.i32(0)},
-      [&](ValueRange state) {
-        return context.order.exists(b,
-                                    context.order.getTileNumber(b, state[0]));
-      },
-      [&](ValueRange state) -> Values {
-        Value tileNumber = context.order.getTileNumber(b, state[0]);
-        Value number = buildTile(state[0], tileNumber, state[1]);
-        return {b.add(state[0], 1), number};
+  context.order.forEachTile(
+      b, [&](Value round, const QueryTile &query, Value number) {
+        return buildTile(round, query, number);
       });
 }
 
-Value Producer::buildTile(Value round, Value tileNumber, Value number) {
-  QueryTile query = context.order.getTile(b, tileNumber);
+Value Producer::buildTile(Value round, const QueryTile &query, Value number) {
   TileWalk walk =
       problem.getWalk(b, query, context.tile.tileM, context.tile.tileN);
   auto loadKey = [&](ValueRange position, Value number) {

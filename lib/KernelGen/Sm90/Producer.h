@@ -23,7 +23,7 @@ private:
   void buildRounds();
   /// Loads the tiles of one query tile, the n-th key tile of the block being
   /// the first; returns the number of the next.
-  Value buildTile(Value round, Value tileNumber, Value number);
+  Value buildTile(Value round, const QueryTile &query, Value number);
   void rotateKey(const QueryTile &query, Value firstKey, Value number);
   /// Loads a tile of `panels` panels of 64 columns from `firstColumn` on, of
   /// which only `bytes` are written.

@@ -56,8 +56,19 @@ Value TileOrder::getTileNumber(KernelBuilder &b, Value round) const {
   return b.add(b.mul(round, gridSize), b.select(isOdd, backwards, block));
 }
 
-Value TileOrder::exists(KernelBuilder &b, Value tileNumber) const {
-  return b.lt(tileNumber, total);
+void TileOrder::forEachTile(
+    KernelBuilder &b,
+    function_ref<Value(Value, const QueryTile &, Value)> body) const {
+  // Carries (round, number). A block without a tile in one round has none in
+  // later ones.
+  b.whileLoop(
+      {b.i32(0), b.i32(0)},
+      [&](ValueRange state) { return b.lt(getTileNumber(b, state[0]), total); },
+      [&](ValueRange state) -> Values {
+        QueryTile query = getTile(b, getTileNumber(b, state[0]));
+        Value number = body(state[0], query, state[1]);
+        return {b.add(state[0], 1), number};
+      });
 }
 
 QueryTile TileOrder::getTile(KernelBuilder &b, Value tileNumber) const {

@@ -16,13 +16,15 @@
 #define ATTNFUSE_KERNELGEN_SM90_ATOMS_H
 
 #include "attnfuse/KernelGen/KernelBuilder.h"
+#include "attnfuse/KernelGen/KernelResources.h"
 
 namespace mlir::attnfuse::kernelgen::sm90 {
 
 inline constexpr int64_t kMmaK = 16;
-inline constexpr int64_t kPanelColumns = 64;
 /// Bytes of a row of a panel, and of one matrix of 8 rows.
-inline constexpr int64_t kPanelPitch = 128, kSwizzleBytes = 1024;
+inline constexpr int64_t kPanelPitch = 2 * kPanelColumns;
+/// A descriptor counts in these bytes.
+inline constexpr int64_t kDescriptorUnit = 16;
 
 // Barriers in shared memory (mbarrier). Conditions are i32, 0 or 1: an
 // instruction under a condition is no control flow.

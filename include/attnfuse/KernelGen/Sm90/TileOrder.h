@@ -26,13 +26,18 @@ public:
   TileOrder(KernelBuilder &b, const AttentionProblem &problem, int64_t tileM,
             int64_t l2Bytes);
 
-  /// Number of this block's tile in round `round`.
-  Value getTileNumber(KernelBuilder &b, Value round) const;
-  /// Whether there is such a tile; if not, neither is there in later rounds.
-  Value exists(KernelBuilder &b, Value tileNumber) const;
-  QueryTile getTile(KernelBuilder &b, Value tileNumber) const;
+  /// Emits the rounds of this block. `body` gets the round, its query tile and
+  /// the number of the block's next key tile, which it returns moved on.
+  void forEachTile(
+      KernelBuilder &b,
+      function_ref<Value(Value round, const QueryTile &query, Value number)>
+          body) const;
 
 private:
+  /// Number of this block's tile in round `round`.
+  Value getTileNumber(KernelBuilder &b, Value round) const;
+  QueryTile getTile(KernelBuilder &b, Value tileNumber) const;
+
   const AttentionProblem &problem;
   int64_t tileM;
   Value block, gridSize;
