@@ -132,7 +132,9 @@ LogicalResult run(ModuleOp module,
 }
 
 /// Compiles `module` in place.
-llvm::Expected<CompiledModule> compileInPlace(ModuleOp module, EmitLevel emit) {
+llvm::Expected<CompiledModule> compileInPlace(ModuleOp module,
+                                              const CompileOptions &options) {
+  EmitLevel emit = options.emit;
   llvm::Expected<TargetInfo> target = getTargetOf(module);
   if (!target)
     return target.takeError();
@@ -140,8 +142,9 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module, EmitLevel emit) {
   DiagnosticLog log(module.getContext());
 
   BlocksByFunction written = collectBlocks(module);
-  if (failed(run(module, [](OpPassManager &pm) {
+  if (failed(run(module, [&](OpPassManager &pm) {
         buildFusePipeline(pm);
+        pm.addPass(createAttnFuseDecideRotationPass({options.rotation}));
         pm.addPass(createAttnFuseSelectSchedulePass());
       })))
     return log.takeError();
@@ -200,7 +203,7 @@ mlir::attnfuse::compileModule(ModuleOp module, const CompileOptions &options) {
     (*copy)->setAttr(kTargetAttrName,
                      getTargetAttr(module.getContext(), *target));
   }
-  return compileInPlace(*copy, options.emit);
+  return compileInPlace(*copy, options);
 }
 
 void mlir::attnfuse::registerCompilerDialects(DialectRegistry &registry) {

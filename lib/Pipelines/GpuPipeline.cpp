@@ -40,6 +40,7 @@ void mlir::attnfuse::buildGpuLoweringPipeline(OpPassManager &pm) {
 
 void mlir::attnfuse::buildGpuPipeline(OpPassManager &pm) {
   buildFusePipeline(pm);
+  pm.addPass(createAttnFuseDecideRotationPass());
   pm.addPass(createAttnFuseSelectSchedulePass());
   buildKernelPipeline(pm);
   buildGpuLoweringPipeline(pm);

@@ -57,4 +57,28 @@ def AttnFuseSelectSchedulePass : Pass<"attnfuse-select-schedule"> {
   }];
 }
 
+def AttnFuseDecideRotationPass : Pass<"attnfuse-decide-rotation"> {
+  let summary = "decide where q and k are rotated";
+  let description = [{
+    Writes a `rotation_plan` on every `attnfuse.attention` with a rotation that
+    has none. q is rotated in the kernel, once per tile. For k, the time that
+    either way adds is predicted for the machine in `attnfuse.target`
+    (docs/rotation-calculus.md): static sizes decide here, and the plan holds
+    both predictions; dynamic ones leave the choice to each launch (`by_size`). A remark says what was decided. With
+    `way` the plan is given instead: `split` is for k, `split_both` for q, too.
+  }];
+  let options = [Option<"way", "way", "std::string", "\"auto\"",
+                        "auto, fused, split or split_both">];
+}
+
+def AttnFuseSplitRotationPass : Pass<"attnfuse-split-rotation"> {
+  let summary = "make split rotations ops of their own";
+  let description = [{
+    Moves every rotation that the `rotation_plan` of an `attnfuse.attention`
+    splits, or leaves to the size, into an `attnfuse.rope` before it. For
+    compilers that fuse the rotation into whatever computes q or k;
+    `convert-attnfuse-to-gpu` splits by itself.
+  }];
+}
+
 #endif // ATTNFUSE_DIALECT_ATTNFUSE_TRANSFORMS_PASSES_TD
