@@ -61,7 +61,11 @@ def _find_library():
     path = os.environ.get("ATTNFUSE_LIBRARY")
     if path:
         return path
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "libattnfuse.so")
+    package = os.path.dirname(os.path.abspath(__file__))
+    installed = os.path.join(package, "libattnfuse.so")
+    # A checkout has it in its build folder.
+    built = os.path.join(package, "..", "..", "build", "lib", "libattnfuse.so")
+    return built if os.path.exists(built) and not os.path.exists(installed) else installed
 
 
 def _load():
