@@ -38,7 +38,11 @@ class Attention:
         functools.update_wrapper(self, function)
         self.function = function
         self.name = tr.function_name(function.__name__)
-        self.parameters = self._read_parameters(function)
+        parameters = self._read_parameters(function)
+        # Plain values: PyTorch's compiler reads them too.
+        self.names = tuple(parameter.name for parameter in parameters)
+        self.num_positional = sum(p.kind is not p.KEYWORD_ONLY for p in parameters)
+        self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         self._programs = []
         self._lock = threading.Lock()
         #: Launches by the sizes of a call; the PyTorch path has it.
@@ -70,35 +74,35 @@ class Attention:
             from . import torch_backend
 
             return torch_backend.call(self, args, operands)
-        bound = self.bind(args, operands)
-        if arrays.is_torch(next(iter(bound.values()))):
+        if not args and arrays.is_torch(operands.get(self.names[0])):
             from . import torch_backend
 
-            return torch_backend.call(self, tuple(bound.values())[:3], dict(list(bound.items())[3:]))
-        return self._run_numpy(bound)
+            return torch_backend.call(self, args, operands)
+        return self._run_numpy(self.bind(args, operands))
 
     def bind(self, args, operands):
         """What a call gives, by name, in the order of the parameters."""
-        names = [parameter.name for parameter in self.parameters]
-        if len(args) > sum(p.kind is not p.KEYWORD_ONLY for p in self.parameters):
-            raise OperandError(f"{self.name}: expected at most {len(names)} operands, got {len(args)}")
-        bound = dict(zip(names, args))
-        for parameter in self.parameters[len(args) :]:
-            if parameter.name in operands:
-                bound[parameter.name] = operands.pop(parameter.name)
-            elif parameter.default is not parameter.empty:
-                bound[parameter.name] = parameter.default
+        if len(args) > self.num_positional:
+            raise OperandError(
+                f"{self.name}: expected at most {self.num_positional} operands, got {len(args)}"
+            )
+        bound = dict(zip(self.names, args))
+        for name in self.names[len(args) :]:
+            if name in operands:
+                bound[name] = operands[name]
+            elif name in self.defaults:
+                bound[name] = self.defaults[name]
             else:
-                raise OperandError(
-                    f"{self.name}: missing operand '{parameter.name}'; pass {parameter.name}=..."
-                )
+                raise OperandError(f"{self.name}: missing operand '{name}'; pass {name}=...")
         for name, value in operands.items():
-            if name in bound:
+            if name in self.names[: len(args)]:
                 raise OperandError(f"{self.name}: operand '{name}' is given twice")
+            if name in bound:
+                continue
             if name not in AMBIENT:
                 raise OperandError(
                     f"{self.name}: unexpected operand '{name}'; expected one of its parameters "
-                    f"({', '.join(names)}) or of {', '.join(AMBIENT)}"
+                    f"({', '.join(self.names)}) or of {', '.join(AMBIENT)}"
                 )
             if value is not None:
                 bound[name] = value
@@ -121,16 +125,13 @@ class Attention:
             program = self.find_program(leaves, structure)
             if program:
                 return program
-            trace = tr.Trace(self.name, {}, leaves.values())
-            for name, value in bound.items():
-                trace.values[name] = _symbol(trace, name, value)
-            names = [parameter.name for parameter in self.parameters]
-            returned = self.function(
-                **{name: value for name, value in trace.values.items() if name in names}
-            )
+            trace = tr.Trace(self.name, leaves.values())
+            values = {name: _symbol(trace, name, value) for name, value in bound.items()}
+            trace.ambients = {n: value for n, value in values.items() if n not in self.names}
+            returned = self.function(**{name: values[name] for name in self.names})
             program = tr.finish(trace, returned)
             for name in bound:
-                if name not in names and name not in trace.taken:
+                if name in trace.ambients and name not in trace.taken:
                     raise OperandError(
                         f"{self.name}: operand '{name}' is not used; no block of the function takes it"
                     )

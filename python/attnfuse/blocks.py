@@ -50,6 +50,7 @@ def _bound(value, name, block):
 
 def _given(trace, value, name, block, how):
     """The operand ``value``, or the call's of that name."""
+    # A parameter of the function is for the function to pass on.
     if value is None:
         value = trace.ambient(name)
     if value is None:
@@ -170,7 +171,7 @@ def block_sparse(s, block_mask=None):
     if rows.ndim == 3:
         # The last dimension is no broadcast one, and heads are compiled in.
         rows.operand.guards[2] = tr.ANY
-        rows.operand.guards[1] = rows.operand.sizes[1]
+        rows.operand.guards[1] = int(rows.operand.sizes[1])
     columns.operand.use("column indices", ("i32",), {1})
     blocks = (rows, columns, mask.query_block, mask.key_block)
     return _mask(s, Mask("blocks", blocks=blocks, place=caller()))
@@ -200,7 +201,7 @@ def additive_bias(s, bias=None):
     bias = s.trace.tensor(value, "bias", "additive_bias")
     bias.operand.use("a bias", tr.FLOATS, {0, 1, 2, 3, 4}, broadcast=True)
     if len(bias.operand.guards) >= 3:
-        bias.operand.guards[-3] = bias.operand.sizes[-3]
+        bias.operand.guards[-3] = int(bias.operand.sizes[-3])
     return Element(s.trace, "f32", "bias", (s,), bias=bias)
 
 

@@ -109,7 +109,7 @@ class Operand:
                 )
         for index, size in enumerate(self.sizes):
             if rank - index in static:
-                self.guards[index] = size
+                self.guards[index] = int(size)
             elif broadcast and self.guards[index] is ANY:
                 self.guards[index] = 1 if size == 1 else NOT_ONE
 
@@ -574,14 +574,13 @@ def load(tensor, *indices):
 
 
 class Trace:
-    def __init__(self, name, values, leaves):
-        """``values`` are what the call gives by name, after ``leaves`` took the place of tensors
-        and ints."""
+    def __init__(self, name, leaves):
         self.name = name
         self.operands = [Operand(leaf) for leaf in leaves]
         self._by_name = {operand.name: operand for operand in self.operands}
         self._constants = {}
-        self.values = values
+        #: What the call gives beside the function's parameters, by name.
+        self.ambients = {}
         self.taken = set()
 
     def symbol(self, name):
@@ -589,9 +588,9 @@ class Trace:
         return Scalar(self, operand) if operand.is_scalar else Tensor(self, operand)
 
     def ambient(self, name):
-        """The operand ``name`` of the call, or None."""
+        """The call's operand ``name`` that is no parameter of the function, or None."""
         self.taken.add(name)
-        return self.values.get(name)
+        return self.ambients.get(name)
 
     def tensor(self, value, name, block):
         """``value``, a symbol or a captured array, as a symbol. A captured array becomes an operand
