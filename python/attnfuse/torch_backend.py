@@ -48,22 +48,32 @@ def call(attention, args, operands):
     if _is_compiling():
         return _call_op(attention, args, operands)
     key, tensors, scalars = [], [], []
+    # What most operands are is taken care of here: a call of a function costs as much as the rest.
     for value in args:
-        _collect(value, key, tensors, scalars)
+        if type(value) is _Tensor:
+            tensors.append(value)
+            key += value.dtype, value.shape, value.stride(), value.device
+        else:
+            _collect(value, key, tensors, scalars)
     for name, value in operands.items():
         key.append(name)
-        _collect(value, key, tensors, scalars)
-    is_grad_enabled = _is_grad_enabled()
-    for tensor in tensors:
-        if type(tensor) not in _PLAIN:
-            # A subclass, such as a tensor without data: PyTorch knows what to do with ops.
-            return _call_op(attention, args, operands)
-        if is_grad_enabled and tensor.requires_grad:
-            _refuse_gradient(attention)
+        if type(value) is _Tensor:
+            tensors.append(value)
+            key += value.dtype, value.shape, value.stride(), value.device
+        else:
+            _collect(value, key, tensors, scalars)
+    if _is_grad_enabled():
+        for tensor in tensors:
+            if tensor.requires_grad:
+                _refuse_gradient(attention)
     key = tuple(key)
     launches = attention.launches.__dict__
     launch = launches.get(key)
-    if launch is None or not launch.serves(scalars):
+    if launch is None or (launch.fixed_scalars and not launch.serves(scalars)):
+        for tensor in tensors:
+            if type(tensor) not in _PLAIN:
+                # A subclass, such as a tensor without data: PyTorch knows what to do with ops.
+                return _call_op(attention, args, operands)
         if len(launches) >= _MAX_LAUNCHES:
             launches.clear()
         launch = launches[key] = _bind(attention, args, operands)
@@ -75,10 +85,9 @@ def _collect(value, key, tensors, scalars):
     lists."""
     if isinstance(value, _Tensor):
         tensors.append(value)
-        key.append(value.dtype)
-        key.append(value.shape)
-        key.append(value.stride())
-        key.append(value.get_device())
+        key += value.dtype, value.shape, value.stride(), value.device
+        if type(value) not in _PLAIN:
+            key.append(object())
     elif type(value) is int:
         scalars.append(value)
         key.append(int)
