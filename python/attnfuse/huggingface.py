@@ -5,12 +5,13 @@
 """HuggingFace's transformers: importing this module makes `attn_implementation="attnfuse"` known.
 
 Transformers builds a mask once per forward pass, by the function that is registered here beside the
-attention, and hands it to every layer as it is. What it gets tells by its shape what it is:
+attention, and hands it to every layer as it is. (It may ask for a mask of that mask too, which for four
+dimensions is the mask itself.) What it gets tells by its type and shape what it is:
 
 - None: the plain mask of the module, causal or none;
-- [B, Nkv]: a bias for keys that are padding, beside the causal mask;
-- [B, W, Nkv]: the same, beside the causal mask and a window of W keys;
-- four dimensions: the whole mask, as a bias.
+- int32 [B, 1, 1, Nkv]: which keys are no padding, beside the causal mask;
+- int32 [B, 1, W, Nkv]: the same, beside the causal mask and a window of W > 1 keys;
+- any other of four dimensions: the whole mask, as booleans or as a bias.
 
 Bands and padding cost nothing to speak of; a whole mask is read by every head, as with SDPA.
 """
@@ -21,6 +22,7 @@ import math
 import types
 
 import torch
+from torch.utils.weak import WeakTensorKeyDictionary
 from transformers import AttentionInterface
 from transformers.masking_utils import (
     AttentionMaskInterface,
@@ -103,13 +105,10 @@ def _attend(
     if mask is None:
         causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
         causal = bool(causal) and query.shape[2] > 1
-    elif mask.ndim == 4:
-        causal = False
-        biases.append(_as_bias(mask[..., : key.shape[2]], query.dtype))
     else:
-        causal = True
-        window = mask.shape[1] if mask.ndim == 3 else None
-        biases.append((mask if mask.ndim == 2 else mask[:, 0])[:, None, None, :])
+        causal = mask.dtype == torch.int32
+        window = mask.shape[2] if causal and mask.shape[2] > 1 else None
+        biases.append(_as_bias(mask, query.dtype)[..., : key.shape[2]])
     if position_bias is not None:
         biases.append(position_bias)
     rotated, operands = rotation or (0, {})
@@ -120,11 +119,25 @@ def _attend(
     return output.transpose(1, 2).contiguous(), None
 
 
+#: The biases of masks, which the layers of a forward pass share.
+_biases = WeakTensorKeyDictionary()
+
+
 def _as_bias(mask, dtype):
-    """A mask of four dimensions that a user gave, or a model changed, may hold booleans."""
-    if mask.dtype != torch.bool:
+    if mask.is_floating_point():
         return mask
-    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, -math.inf)
+    if torch.compiler.is_compiling():
+        return _make_bias(mask, dtype)
+    known = _biases.get(mask)
+    if known is None or known[0] != (dtype, mask._version):
+        known = _biases[mask] = ((dtype, mask._version), _make_bias(mask, dtype))
+    return known[1]
+
+
+def _make_bias(mask, dtype):
+    visible = mask[:, :, :1] if mask.dtype == torch.int32 else mask
+    bias = torch.zeros(visible.shape, dtype=dtype, device=mask.device)
+    return bias.masked_fill_(visible == 0, -math.inf)
 
 
 #===-----------------------------------------------------------------------===#
@@ -158,8 +171,7 @@ def attention_mask(*args, **kwargs):
         return structured[0]
     # SDPA's "no mask, causal" starts both sequences together; ours ends them together.
     kwargs["allow_is_causal_skip"] = False
-    mask = sdpa_mask(*args, **kwargs)
-    return None if mask is None else _as_bias(mask, kwargs.get("dtype") or torch.float32)
+    return sdpa_mask(*args, **kwargs)
 
 
 def _structured_mask(
@@ -172,7 +184,6 @@ def _structured_mask(
     attention_mask=None,
     allow_is_causal_skip=True,
     use_vmap=False,
-    dtype=None,
     device="cpu",
     **kwargs,
 ):
@@ -193,11 +204,13 @@ def _structured_mask(
         window = None
     if padding is None and window is None:
         return (None,)
-    dtype = dtype or torch.float32
-    bias = torch.zeros((batch_size, kv_length), dtype=dtype, device=device)
-    if padding is not None:
-        bias.masked_fill_(padding.to(device) == 0, -math.inf)
-    return (bias if window is None else bias[:, None, :].expand(batch_size, window, kv_length),)
+    if window == 1:
+        return None
+    if padding is None:
+        visible = torch.ones((batch_size, kv_length), dtype=torch.int32, device=device)
+    else:
+        visible = padding.to(device=device, dtype=torch.int32)
+    return (visible[:, None, None, :].expand(-1, -1, window or 1, -1),)
 
 
 #===-----------------------------------------------------------------------===#
