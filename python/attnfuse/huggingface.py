@@ -11,6 +11,7 @@ dimensions is the mask itself.) What it gets tells by its type and shape what it
 - None: the plain mask of the module, causal or none;
 - int32 [B, 1, 1, Nkv]: which keys are no padding, beside the causal mask;
 - int32 [B, 1, W, Nkv]: the same, beside the causal mask and a window of W > 1 keys;
+- int32 [1, 1, W, 0]: the causal mask and a window of W > 1 keys, without padding;
 - any other of four dimensions: the whole mask, as booleans or as a bias.
 
 Bands and padding cost nothing to speak of; a whole mask is read by every head, as with SDPA.
@@ -108,7 +109,8 @@ def _attend(
     else:
         causal = mask.dtype == torch.int32
         window = mask.shape[2] if causal and mask.shape[2] > 1 else None
-        biases.append(_as_bias(mask, query.dtype)[..., : key.shape[2]])
+        if not causal or mask.shape[3] > 0:
+            biases.append(_as_bias(mask, query.dtype)[..., : key.shape[2]])
     if position_bias is not None:
         biases.append(position_bias)
     rotated, operands = rotation or (0, {})
@@ -207,9 +209,8 @@ def _structured_mask(
     if window == 1:
         return None
     if padding is None:
-        visible = torch.ones((batch_size, kv_length), dtype=torch.int32, device=device)
-    else:
-        visible = padding.to(device=device, dtype=torch.int32)
+        return (torch.empty((1, 1, window, 0), dtype=torch.int32, device=device),)
+    visible = padding.to(device=device, dtype=torch.int32)
     return (visible[:, None, None, :].expand(-1, -1, window or 1, -1),)
 
 

@@ -87,8 +87,8 @@ def test_prefill(models, calls):
         for use_cache in (True, False):
             assert_close(logits(model, x, use_cache=use_cache), expected)
     assert len(calls) == 8
-    # No bias was read but that of padding, which a window comes with.
-    assert all(kind[0] and kind[2] <= 1 for kind in calls)
+    # Causal masks and windows are bands: no mask is read.
+    assert all(kind[0] and kind[2] == 0 for kind in calls)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
