@@ -13,16 +13,14 @@
 
 using namespace attnfuse;
 
-namespace {
 /// One launch, with the memory that its parameters are read from.
-struct PreparedLaunch {
+struct attnfuse::PreparedLaunch {
   std::array<unsigned, 3> grid;
   std::vector<uint64_t> words;
   std::vector<CUtensorMap> maps;
   /// Of each parameter, into `words` and `maps`.
   std::vector<void *> addresses;
 };
-} // namespace
 
 static bool takesTensorMaps(const ManifestKernel &kernel) {
   return std::any_of(kernel.parameters.begin(), kernel.parameters.end(),
@@ -67,6 +65,54 @@ static Status storeParameters(const ManifestFunction &function,
     launch.addresses.push_back(&map);
   }
   return {};
+}
+
+/// The launches of a version's kernels.
+static Result<std::vector<PreparedLaunch>>
+prepare(const ManifestFunction &function, const ManifestVersion &version,
+        const std::vector<ArgumentValue> &arguments,
+        const std::vector<TensorView> &results, const Environment &environment,
+        TensorMapCache *cache) {
+  std::vector<PreparedLaunch> launches;
+  launches.reserve(version.kernels.size());
+  for (const ManifestKernel &kernel : version.kernels) {
+    Result<std::array<unsigned, 3>> grid = evaluateGrid(kernel, environment);
+    if (!grid)
+      return grid.error();
+    Result<std::vector<ParameterValue>> values =
+        evaluateParameters(function, kernel, arguments, results, environment);
+    if (!values)
+      return values.error();
+    PreparedLaunch &launch = launches.emplace_back();
+    launch.grid = *grid;
+    if (Status status =
+            storeParameters(function, kernel, *values, cache, launch);
+        !status.ok())
+      return status.error();
+  }
+  return launches;
+}
+
+/// Everything about a launch that does not depend on the version.
+static Result<Environment>
+bindLaunch(const ManifestFunction &function, const CudaDevice &device,
+           const std::vector<ArgumentValue> &arguments,
+           const std::vector<TensorView> &results) {
+  Result<Environment> environment = bindArguments(function, arguments);
+  if (!environment)
+    return environment;
+  environment->set(kSmCountName, device.getNumMultiprocessors());
+  if (Status status = bindResults(function, results, *environment);
+      !status.ok())
+    return status.error();
+  if (Status status = evaluateChecks(function, *environment); !status.ok())
+    return status.error();
+  return environment;
+}
+
+static bool areEmpty(const std::vector<TensorView> &tensors) {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [](const TensorView &tensor) { return tensor.isEmpty(); });
 }
 
 Status attnfuse::checkChip(std::string_view chip, int capability) {
@@ -132,46 +178,30 @@ Result<Kernel> Kernel::load(CudaDeviceRef device, const Manifest &manifest,
 Status Kernel::launch(CUstream stream,
                       const std::vector<ArgumentValue> &arguments,
                       const std::vector<TensorView> &results) const {
-  Result<Environment> environment = bindArguments(function, arguments);
+  Result<Environment> environment =
+      bindLaunch(function, *module->getDevice(), arguments, results);
   if (!environment)
     return environment.error();
-  const CudaDevice &device = *module->getDevice();
-  environment->set(kSmCountName, device.getNumMultiprocessors());
-  if (Status status = bindResults(function, results, *environment);
-      !status.ok())
-    return status;
-  if (Status status = evaluateChecks(function, *environment); !status.ok())
-    return status;
-  if (std::all_of(results.begin(), results.end(),
-                  [](const TensorView &result) { return result.isEmpty(); }))
+  if (areEmpty(results))
     return {};
-
   Result<size_t> index = chooseVersion(function, *environment);
   if (!index)
     return index.error();
-  const std::vector<ManifestKernel> &chosen = function.versions[*index].kernels;
-  std::vector<PreparedLaunch> launches;
-  launches.reserve(chosen.size());
-  for (const ManifestKernel &kernel : chosen) {
-    Result<std::array<unsigned, 3>> grid = evaluateGrid(kernel, *environment);
-    if (!grid)
-      return grid.error();
-    Result<std::vector<ParameterValue>> values =
-        evaluateParameters(function, kernel, arguments, results, *environment);
-    if (!values)
-      return values.error();
-    PreparedLaunch &launch = launches.emplace_back();
-    launch.grid = *grid;
-    if (Status status = storeParameters(function, kernel, *values,
-                                        tensorMaps.get(), launch);
-        !status.ok())
-      return status;
-  }
+  Result<std::vector<PreparedLaunch>> launches =
+      prepare(function, function.versions[*index], arguments, results,
+              *environment, tensorMaps.get());
+  if (!launches)
+    return launches.error();
+  return launchKernels(stream, *index, *launches);
+}
 
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    const ManifestKernel &kernel = chosen[i];
+Status Kernel::launchKernels(CUstream stream, size_t version,
+                             std::vector<PreparedLaunch> &launches) const {
+  const CudaDevice &device = *module->getDevice();
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const ManifestKernel &kernel = function.versions[version].kernels[i];
     PreparedLaunch &launch = launches[i];
-    const LoadedKernel &loaded = kernels[*index][i];
+    const LoadedKernel &loaded = kernels[version][i];
     Status status = device.call(loaded.launching, [&] {
       return device.getDriver().launchKernel(
           loaded.handle, launch.grid[0], launch.grid[1], launch.grid[2],
@@ -183,4 +213,144 @@ Status Kernel::launch(CUstream stream,
       return status;
   }
   return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Launches on tensors of one kind
+//===----------------------------------------------------------------------===//
+
+/// A version's kernels, and what depends on the address of a tensor.
+struct BoundLaunch::Version {
+  struct Place {
+    /// Index into the arguments, followed by the results.
+    size_t tensor;
+    /// Where the parameter is: a pointer, or a tensor map.
+    void *storage;
+    /// Of a tensor map, the last one that was encoded.
+    std::optional<TensorMapRequest> request;
+  };
+  std::vector<PreparedLaunch> launches;
+  std::vector<Place> places;
+};
+
+BoundLaunch::BoundLaunch(const Kernel &kernel)
+    : kernel(kernel), versions(kernel.getFunction().versions.size()) {
+  for (const ManifestTensorName &name : this->kernel.function.tensorNames)
+    usesAddresses |= !name.dim;
+}
+
+BoundLaunch::~BoundLaunch() = default;
+
+Result<std::unique_ptr<BoundLaunch>>
+BoundLaunch::create(const Kernel &kernel, std::vector<ArgumentValue> arguments,
+                    std::vector<TensorView> results) {
+  std::unique_ptr<BoundLaunch> self(new BoundLaunch(kernel));
+  Result<Environment> environment = bindLaunch(
+      self->kernel.function, *kernel.module->getDevice(), arguments, results);
+  if (!environment)
+    return environment.error();
+  self->environment = std::move(*environment);
+  self->arguments = std::move(arguments);
+  self->results = std::move(results);
+  self->isEmpty = areEmpty(self->results);
+  if (!self->isEmpty)
+    if (Result<Version *> version = self->getVersion(); !version)
+      return version.error();
+  return self;
+}
+
+TensorView *BoundLaunch::getTensor(size_t index) {
+  return index < arguments.size() ? std::get_if<TensorView>(&arguments[index])
+                                  : &results[index - arguments.size()];
+}
+
+Status BoundLaunch::setAddresses(const uint64_t *addresses) {
+  const ManifestFunction &function = kernel.function;
+  size_t count = arguments.size() + results.size();
+  for (size_t i = 0; i < count; ++i) {
+    TensorView *tensor = getTensor(i);
+    if (!tensor || tensor->data == addresses[i])
+      continue;
+    if (!tensor->isEmpty() &&
+        (addresses[i] == 0 ||
+         addresses[i] % uint64_t(function.getTensor(i).alignment) != 0))
+      return Error{function.describeTensor(i) +
+                   ": expected an address that is a multiple of " +
+                   std::to_string(function.getTensor(i).alignment) +
+                   " bytes and not null; copy the tensor to an aligned one"};
+    tensor->data = addresses[i];
+  }
+  if (usesAddresses)
+    for (const ManifestTensorName &name : function.tensorNames)
+      if (!name.dim)
+        environment.set(name.name, int64_t(getTensor(name.tensor)->data));
+  return {};
+}
+
+Result<BoundLaunch::Version *> BoundLaunch::getVersion() {
+  const ManifestFunction &function = kernel.function;
+  TensorMapCache *cache = kernel.tensorMaps.get();
+  if (usesAddresses || !versions[version]) {
+    Result<size_t> index = chooseVersion(function, environment);
+    if (!index)
+      return index.error();
+    version = *index;
+  }
+  std::unique_ptr<Version> &current = versions[version];
+  if (!current) {
+    const ManifestVersion &entry = function.versions[version];
+    Result<std::vector<PreparedLaunch>> launches =
+        prepare(function, entry, arguments, results, environment, cache);
+    if (!launches)
+      return launches.error();
+    current = std::make_unique<Version>();
+    current->launches = std::move(*launches);
+    for (size_t i = 0; i < entry.kernels.size(); ++i) {
+      const ManifestKernel &described = entry.kernels[i];
+      Result<std::vector<ParameterValue>> values = evaluateParameters(
+          function, described, arguments, results, environment);
+      if (!values)
+        return values.error();
+      for (size_t j = 0; j < described.parameters.size(); ++j) {
+        const ManifestParameter &parameter = described.parameters[j];
+        void *storage = current->launches[i].addresses[j];
+        if (parameter.kind == ManifestParameter::Kind::Pointer)
+          current->places.push_back({parameter.tensor, storage, std::nullopt});
+        // The map of a tensor without elements is at the address of another.
+        if (parameter.kind == ManifestParameter::Kind::TensorMap)
+          current->places.push_back({parameter.tensor, storage,
+                                     std::get<TensorMapRequest>((*values)[j])});
+      }
+    }
+    return current.get();
+  }
+  for (Version::Place &place : current->places) {
+    const TensorView &tensor = *getTensor(place.tensor);
+    if (!place.request) {
+      *static_cast<uint64_t *>(place.storage) = tensor.data;
+      continue;
+    }
+    if (tensor.isEmpty() || place.request->address == tensor.data)
+      continue;
+    TensorMapRequest request = *place.request;
+    request.address = tensor.data;
+    if (Status status =
+            cache->get(request, *static_cast<CUtensorMap *>(place.storage));
+        !status.ok())
+      return Error{function.describeTensor(place.tensor) + ": " +
+                   status.error().message};
+    place.request = request;
+  }
+  return current.get();
+}
+
+Status BoundLaunch::launch(CUstream stream, const uint64_t *addresses) {
+  if (isEmpty)
+    return {};
+  if (Status status = setAddresses(addresses); !status.ok())
+    return status;
+  Result<Version *> prepared = getVersion();
+  if (!prepared)
+    return prepared.error();
+  return kernel.launchKernels(stream, version, (*prepared)->launches);
 }

@@ -101,6 +101,9 @@ def _load():
         "KernelLoad": (pointer, [ctypes.c_int, text, size, text, text]),
         "KernelDestroy": (None, [pointer]),
         "KernelLaunch": (ctypes.c_int, [pointer, pointer, values, size, values, size]),
+        "KernelBind": (pointer, [pointer, values, size, values, size]),
+        "LaunchRun": (ctypes.c_int, [pointer, pointer, values]),
+        "LaunchDestroy": (None, [pointer]),
     }
     for name, (result, arguments) in declarations.items():
         for each in (library, quick):
@@ -117,6 +120,7 @@ def _load():
 _library, _quick = _load()
 
 launch_kernel = _quick.attnfuseKernelLaunch
+run_launch = _quick.attnfuseLaunchRun
 
 
 def last_error():
@@ -253,6 +257,20 @@ class Kernel:
         # At the end of the process the driver goes first.
         if self.handle and _library is not None and not _is_finalizing():
             _library.attnfuseKernelDestroy(self.handle)
+
+
+class Launch:
+    """Launches of a kernel on tensors of one kind; ``handle`` is what run_launch takes."""
+
+    def __init__(self, kernel, arguments, results):
+        self.handle = None
+        self.handle = _library.attnfuseKernelBind(
+            kernel.handle, arguments, len(arguments), results, len(results)
+        )
+
+    def __del__(self):
+        if self.handle and _library is not None and not _is_finalizing():
+            _library.attnfuseLaunchDestroy(self.handle)
 
 
 def _is_finalizing():

@@ -10,6 +10,7 @@ writes addresses into them. Each thread has its own launches, so no lock is take
 """
 
 import ast
+import ctypes
 import json
 
 import torch
@@ -23,7 +24,8 @@ _Tensor = torch.Tensor
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _is_grad_enabled = torch.is_grad_enabled
 _is_compiling = torch.compiler.is_compiling
-_launch_kernel = native.launch_kernel
+_launch_kernel, _run_launch = native.launch_kernel, native.run_launch
+_empty_like = torch.empty_like
 
 #: A thread forgets its launches when there are so many, as generation without end may make.
 _MAX_LAUNCHES = 4096
@@ -178,6 +180,8 @@ class _Launch:
         self.arguments = (native.Value * len(program.arguments))()
         self.results = (native.Value * len(program.results))()
         self.num_arguments, self.num_results = len(self.arguments), len(self.results)
+        #: The descriptors: every look into an array makes an object of its own.
+        self.order = [self.arguments[i] for i in range(self.num_arguments)]
         #: (descriptor, index of the tensor), of tensors that are taken as they are.
         self.slots = []
         #: The same of ints.
@@ -192,7 +196,7 @@ class _Launch:
         ]
         #: Captured arrays, which must live as long as the launch.
         self.constants = []
-        for value, operand in zip(self.arguments, program.arguments):
+        for value, operand in zip(self.order, program.arguments):
             is_given = operand.name in places
             if operand.is_scalar and is_given:
                 self.scalar_slots.append((value, places[operand.name][1]))
@@ -256,7 +260,7 @@ def _allocate(query, shape, dtype):
     """A result: like q where it has q's shape and type (also in storage as [B, N, H, D]), else
     contiguous."""
     if shape is None:
-        return torch.empty_like(query, requires_grad=False)
+        return torch.empty_like(query)
     return torch.empty(shape, dtype=dtype, device=query.device)
 
 
@@ -289,10 +293,12 @@ class _CudaLaunch(_Launch):
         chip = native.find_chip(self.index)
         (manifest,) = json.loads(cache.ptx(program, chip).manifest)["functions"]
         self.demands = {entry["name"]: entry for entry in manifest["arguments"]}
-        #: (index, bytes) of tensors whose address the kernel wants to be a multiple.
+        #: (descriptor, index, element type, mask) of tensors whose address has bits that must be 0.
         self.alignments = []
         super().__init__(attention, program, bound, leaves, places, device)
         self.handle = self.kernel.handle
+        #: Of calls that change nothing but addresses; made by the first of them.
+        self.fast = None
 
     def _add(self, value, index, operand, tensor):
         demand = self.demands[operand.name]
@@ -305,17 +311,22 @@ class _CudaLaunch(_Launch):
             self.alignments.append((value, index, operand.element, alignment - 1))
 
     def __call__(self, tensors, scalars):
+        if self.fast is not None:
+            return self.fast(tensors)
+        outputs = self._launch(tensors, scalars)
+        if not self.copied and not self.scalar_slots:
+            self.fast = _make_fast(self)
+        return outputs
+
+    def _launch(self, tensors, scalars):
         for slot, index in self.slots:
             slot.data = tensors[index].data_ptr()
-        if scalars:
-            for slot, index in self.scalar_slots:
-                slot.scalar = scalars[index]
-        keep = None
-        for slot, index, element, mask in self.alignments:
+        for slot, index in self.scalar_slots:
+            slot.scalar = scalars[index]
+        for slot, _, _, mask in self.alignments:
             if slot.data is not None and slot.data & mask:
                 return self._call_on_copies(tensors, scalars)
-        if self.copied:
-            keep = [self._copy(slot, tensors[index], element) for slot, index, element in self.copied]
+        keep = [self._copy(slot, tensors[index], element) for slot, index, element in self.copied]
         query = tensors[self.query]
         outputs = []
         for slot, shape, dtype in self.allocations:
@@ -335,8 +346,8 @@ class _CudaLaunch(_Launch):
         return tuple(outputs) if self.program.is_tuple else outputs[0]
 
     def _call_on_copies(self, tensors, scalars):
-        """The call with copies in place of tensors at odd addresses; their strides are kept where a
-        copy keeps them, so descriptors are written anew and afterwards as they were."""
+        """The call with copies in place of tensors at odd addresses. Their descriptors are written
+        anew, and are afterwards what they were."""
         tensors = list(tensors)
         saved = []
         for slot, index, element, mask in self.alignments:
@@ -345,10 +356,54 @@ class _CudaLaunch(_Launch):
                 tensors[index] = tensors[index].clone(memory_format=torch.contiguous_format)
                 _describe(slot, tensors[index], element)
         try:
-            return self(tensors, scalars)
+            return self._launch(tensors, scalars)
         finally:
             for slot, element, tensor in saved:
                 _describe(slot, tensor, element)
+
+
+def _make_fast(launch):
+    """A function of a call's tensors that does as little as can be: it asks for their addresses,
+    allocates the results, and launches. None where there is none."""
+    bound = native.Launch(launch.kernel, launch.arguments, launch.results)
+    if not bound.handle:
+        return None
+    # Addresses of arguments that do not change stay as they are written here.
+    values = [*launch.arguments, *launch.results]
+    addresses = (ctypes.c_uint64 * len(values))(*(value.data or 0 for value in values))
+    places = {id(slot): number for number, slot in enumerate(launch.order)}
+    indices = [(places[id(slot)], index) for slot, index in launch.slots]
+    first = len(launch.arguments)
+    mask = 0
+    for _, _, _, bits in launch.alignments:
+        mask |= bits
+    query, device = launch.query, launch.index
+    handle, is_tuple, name = bound.handle, launch.program.is_tuple, launch.name
+    ((_, shape, dtype), *others) = launch.allocations
+
+    def fast(tensors, bound=bound):
+        bits = 0
+        for place, index in indices:
+            addresses[place] = address = tensors[index].data_ptr()
+            bits |= address
+        if bits & mask:
+            # Perhaps it is one whose kernel does not mind.
+            return launch._call_on_copies(tensors, ())
+        like = tensors[query]
+        if shape is None:
+            output = _empty_like(like)
+        else:
+            output = _allocate(like, shape, dtype)
+        addresses[first] = output.data_ptr()
+        outputs = [output]
+        for number, (_, other, other_dtype) in enumerate(others):
+            outputs.append(_allocate(like, other, other_dtype))
+            addresses[first + 1 + number] = outputs[-1].data_ptr()
+        if _run_launch(handle, _get_stream(device), addresses):
+            raise OperandError(f"{name}: {native.last_error()}")
+        return tuple(outputs) if is_tuple else output
+
+    return fast
 
 
 def _device_index(device):

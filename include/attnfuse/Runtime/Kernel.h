@@ -13,6 +13,7 @@
 
 namespace attnfuse {
 
+struct PreparedLaunch;
 class TensorMapCache;
 
 /// A function of a manifest with its kernels loaded. Any number of threads may
@@ -42,13 +43,57 @@ private:
     std::string launching;
   };
 
+  friend class BoundLaunch;
   Kernel() = default;
+  Status launchKernels(CUstream stream, size_t version,
+                       std::vector<PreparedLaunch> &launches) const;
   ManifestFunction function;
   std::shared_ptr<const CudaModule> module;
   /// Of each version, in the order of its kernels.
   std::vector<std::vector<LoadedKernel>> kernels;
   /// Null if no kernel takes tensor maps.
   std::shared_ptr<TensorMapCache> tensorMaps;
+};
+
+/// Launches of one kernel on tensors of one kind: their types, sizes and
+/// strides and the values of scalars are given once and for all, and a launch
+/// only says where the tensors are. It costs a fraction of Kernel::launch. One
+/// thread at a time may use it.
+class BoundLaunch {
+public:
+  /// Does all of Kernel::launch but the launch.
+  static Result<std::unique_ptr<BoundLaunch>>
+  create(const Kernel &kernel, std::vector<ArgumentValue> arguments,
+         std::vector<TensorView> results);
+  ~BoundLaunch();
+  BoundLaunch(const BoundLaunch &) = delete;
+  BoundLaunch &operator=(const BoundLaunch &) = delete;
+
+  /// Launches as Kernel::launch does, on tensors at `addresses`: those of the
+  /// arguments, then of the results. That of a scalar is not looked at.
+  Status launch(CUstream stream, const uint64_t *addresses);
+
+private:
+  struct Version;
+
+  explicit BoundLaunch(const Kernel &kernel);
+  Status setAddresses(const uint64_t *addresses);
+  /// The version for the addresses that are set, prepared for them.
+  Result<Version *> getVersion();
+  /// Argument or result by the index that parameters use; null for a scalar.
+  TensorView *getTensor(size_t index);
+
+  Kernel kernel;
+  std::vector<ArgumentValue> arguments;
+  std::vector<TensorView> results;
+  /// Refers to names of `kernel`.
+  Environment environment;
+  /// Whether the choice of the version depends on addresses.
+  bool usesAddresses = false;
+  bool isEmpty = false;
+  /// By the function's versions; null until one is needed.
+  std::vector<std::unique_ptr<Version>> versions;
+  size_t version = 0;
 };
 
 /// Success if code for `chip` runs on a device of this compute capability.
