@@ -104,6 +104,10 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
   --callLog.retained;
   return 0;
 }
+CUresult cuCtxGetDevice(CUdevice *device) {
+  *device = 0;
+  return 0;
+}
 CUresult cuCtxPushCurrent_v2(CUcontext) {
   ++callLog.pushed;
   return 0;
