@@ -21,6 +21,9 @@ llvm_config.add_tool_substitutions(
     ["attnfuse-opt", "attnfuse-compile", "attnfuse-run"],
     [os.path.join(config.attnfuse_obj_root, "bin"), config.llvm_tools_dir],
 )
+config.substitutions.append(("%mlir-opt", os.path.join(config.llvm_tools_dir, "mlir-opt")))
+config.substitutions.append(("%mlir-runner", os.path.join(config.llvm_tools_dir, "mlir-runner")))
+config.substitutions.append(("%plugin", os.path.join(config.attnfuse_obj_root, "lib", "AttnFusePlugin.so")))
 config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%examples", os.path.join(config.attnfuse_src_root, "examples")))
 config.substitutions.append(("%docs", os.path.join(config.attnfuse_src_root, "docs")))

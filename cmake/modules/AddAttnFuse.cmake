@@ -83,3 +83,20 @@ function(add_attnfuse_unittest name)
   endif()
   set_property(GLOBAL APPEND PROPERTY ATTNFUSE_UNITTESTS ${name})
 endfunction()
+
+# add_attnfuse_plugin(NAME sources... [LINK_LIBS libs...] [MLIR_LIBS libs...])
+# A module that tools of MLIR load: lib/NAME.so, in build and install tree.
+function(add_attnfuse_plugin name)
+  cmake_parse_arguments(ARG "" "" "LINK_LIBS;MLIR_LIBS" ${ARGN})
+  add_library(${name} MODULE ${ARG_UNPARSED_ARGUMENTS})
+  llvm_update_compile_flags(${name})
+  set_target_properties(${name} PROPERTIES
+    PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+  # Nothing but its entry points: the tool may know symbols of the same names.
+  target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
+  mlir_target_link_libraries(${name} PRIVATE ${ARG_MLIR_LIBS})
+  target_link_libraries(${name} PRIVATE LLVM)
+  set_property(GLOBAL APPEND PROPERTY ATTNFUSE_TOOLS ${name})
+  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
