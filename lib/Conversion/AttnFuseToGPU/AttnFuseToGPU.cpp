@@ -96,8 +96,9 @@ static LogicalResult checkNames(func::FuncOp function) {
 static bool computesAttention(func::FuncOp function) {
   return function
       .walk([](Operation *op) {
-        return isa<AttnFuseDialect>(op->getDialect()) ? WalkResult::interrupt()
-                                                      : WalkResult::advance();
+        return isa<AttnFuseDialect>(op->getDialect()) && !isa<LaunchOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -149,7 +150,17 @@ static bool isChosen(AttentionOp op, const ScheduleProblem &problem,
   return getScheduleAttr(op.getContext(), *tile) == op.getScheduleAttr();
 }
 
-static LogicalResult convert(func::FuncOp function) {
+/// Whether an earlier run has left the function's kernels beside it.
+static bool hasKernels(func::FuncOp function) {
+  for (auto kernels :
+       function->getParentRegion()->getOps<gpu::GPUModuleOp>())
+    if (kernels->hasAttr(kManifestAttrName) &&
+        kernels.lookupSymbol<LLVM::LLVMFuncOp>(function.getNameAttr()))
+      return true;
+  return false;
+}
+
+static FailureOr<gpu::GPUModuleOp> convert(func::FuncOp function) {
   FailureOr<AttentionOp> attention = getWholeBody(function);
   if (failed(attention))
     return failure();
@@ -246,23 +257,43 @@ static LogicalResult convert(func::FuncOp function) {
     addKernel(function.getName() + "$any_strides", *other, std::nullopt);
   }
   module->setAttr(kManifestAttrName, b.getStringAttr(manifest.build()));
-  return success();
+  return module;
 }
 
 namespace {
 struct ConvertAttnFuseToGPUPass
     : attnfuse::impl::ConvertAttnFuseToGPUPassBase<ConvertAttnFuseToGPUPass> {
+  using ConvertAttnFuseToGPUPassBase::ConvertAttnFuseToGPUPassBase;
+
   void runOnOperation() override {
-    if (failed(checkConstantOperands(getOperation())))
-      return signalPassFailure();
-    RewritePatternSet patterns(&getContext());
-    populateExpandAlibiSlopePatterns(patterns);
-    populateGuardDivisionPatterns(patterns);
-    walkAndApplyPatterns(getOperation(), std::move(patterns));
-    auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
-    for (func::FuncOp function : functions)
-      if (computesAttention(function) && failed(convert(function)))
+    SymbolTableCollection symbols;
+    SymbolUserMap users(symbols, getOperation());
+    for (func::FuncOp function :
+         llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
+      ArrayRef<Operation *> uses = users.getUsers(function);
+      bool isLaunched = function.isPrivate() && !uses.empty() &&
+                        llvm::all_of(uses, llvm::IsaPred<LaunchOp>);
+      if (!isLaunched && (outlinedOnly || !computesAttention(function)))
+        continue;
+      if (!isLaunched && hasKernels(function))
+        continue;
+      if (failed(checkConstantOperands(function)))
         return signalPassFailure();
+      RewritePatternSet patterns(&getContext());
+      populateExpandAlibiSlopePatterns(patterns);
+      populateGuardDivisionPatterns(patterns);
+      walkAndApplyPatterns(function, std::move(patterns));
+      FailureOr<gpu::GPUModuleOp> kernels = convert(function);
+      if (failed(kernels))
+        return signalPassFailure();
+      if (!isLaunched)
+        continue;
+      auto name = SymbolRefAttr::get(kernels->getNameAttr(),
+                                     FlatSymbolRefAttr::get(function));
+      for (Operation *use : uses)
+        cast<LaunchOp>(use).setKernelAttr(name);
+      function.erase();
+    }
   }
 };
 } // namespace

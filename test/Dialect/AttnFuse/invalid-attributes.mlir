@@ -45,7 +45,7 @@ module attributes {attnfuse.target = "sm_80"} {
 
 // -----
 
-// expected-error @below {{expected 'attnfuse.manifest' to be a string, got}}
+// expected-error @below {{expected 'attnfuse.manifest' to be a string or an array of strings, got}}
 module attributes {attnfuse.manifest = {}} {
 }
 

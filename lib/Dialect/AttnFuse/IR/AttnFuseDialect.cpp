@@ -57,10 +57,12 @@ AttnFuseDialect::verifyOperationAttribute(Operation *op,
            << "got " << value;
   }
   if (name == kManifestAttrName) {
-    if (isa<StringAttr>(value))
+    auto array = dyn_cast<ArrayAttr>(value);
+    if (isa<StringAttr>(value) ||
+        (array && llvm::all_of(array, llvm::IsaPred<StringAttr>)))
       return success();
     return op->emitError("expected '")
-           << name << "' to be a string, got " << value;
+           << name << "' to be a string or an array of strings, got " << value;
   }
   if (name == kNameAttr)
     return op->emitError("expected '")

@@ -28,7 +28,8 @@ def AttnFuse_Dialect : Dialect {
     Attributes of other ops: `attnfuse.name` on an argument or a result of a
     function is its name for the tools and the manifest; `attnfuse.target` on
     a module is the machine that its kernels are for; `attnfuse.manifest` on a
-    `gpu.module` is its part of the manifest, as JSON.
+    `gpu.module` is its part of the manifest, as JSON, for one function or, as
+    an array, for several; on a `gpu.binary` it is the manifest.
   }];
   let cppNamespace = "::mlir::attnfuse";
   let useDefaultAttributePrinterParser = 1;

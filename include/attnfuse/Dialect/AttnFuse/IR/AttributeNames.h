@@ -20,7 +20,9 @@ inline constexpr StringLiteral kNameAttr = "attnfuse.name";
 /// On a module, a TargetAttr: the machine that code is generated for.
 inline constexpr StringLiteral kTargetAttrName = "attnfuse.target";
 
-/// On a gpu.module, a string: its function's entry of the manifest.
+/// On a gpu.module, a string, or an array of them: the manifest's entry of each
+/// function whose kernels it holds. On a gpu.binary, the manifest. No other
+/// gpu.module is the project's business.
 inline constexpr StringLiteral kManifestAttrName = "attnfuse.manifest";
 
 } // namespace mlir::attnfuse

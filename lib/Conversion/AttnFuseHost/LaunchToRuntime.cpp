@@ -1,0 +1,263 @@
+//===- LaunchToRuntime.cpp - Launches to calls of the runtime -------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The interface is that of attnfuse-c/Host.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse-c/Host.h"
+#include "attnfuse/Conversion/Passes.h"
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace mlir::attnfuse {
+#define GEN_PASS_DEF_CONVERTATTNFUSELAUNCHTORUNTIMEPASS
+#include "attnfuse/Conversion/Passes.h.inc"
+} // namespace mlir::attnfuse
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+
+static constexpr StringLiteral kLaunchFunction = "attnfuseHostLaunch";
+
+static std::optional<int64_t> getElementCode(Type type) {
+  if (type.isF16())
+    return ATTNFUSE_HOST_F16;
+  if (type.isBF16())
+    return ATTNFUSE_HOST_BF16;
+  if (type.isF32())
+    return ATTNFUSE_HOST_F32;
+  if (type.isInteger(32))
+    return ATTNFUSE_HOST_I32;
+  if (type.isInteger(64))
+    return ATTNFUSE_HOST_I64;
+  return std::nullopt;
+}
+
+namespace {
+class HostCodeBuilder {
+public:
+  explicit HostCodeBuilder(ModuleOp module)
+      : module(module), symbols(module),
+        pointer(LLVM::LLVMPointerType::get(module.getContext())),
+        word(IntegerType::get(module.getContext(), 64)) {}
+
+  LogicalResult convert(LaunchOp launch);
+
+private:
+  /// A constant of `bytes`, with a zero byte behind it.
+  LLVM::GlobalOp createBytes(Location loc, const Twine &name, StringRef bytes);
+  /// The AttnFuseHostImage of `binary`; null after an error.
+  LLVM::GlobalOp getImage(gpu::BinaryOp binary);
+  LLVM::LLVMFuncOp getLaunchFunction(Location loc);
+  LogicalResult appendOperand(OpBuilder &b, LaunchOp launch, Value operand,
+                              SmallVectorImpl<Value> &words);
+  Value makeConstant(OpBuilder &b, Location loc, int64_t value) {
+    return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  Type pointer, word;
+  llvm::DenseMap<Operation *, LLVM::GlobalOp> images;
+  llvm::StringMap<LLVM::GlobalOp> names;
+};
+} // namespace
+
+LLVM::GlobalOp HostCodeBuilder::createBytes(Location loc, const Twine &name,
+                                            StringRef bytes) {
+  OpBuilder b(module.getContext());
+  std::string terminated = bytes.str();
+  terminated.push_back('\0');
+  auto global = LLVM::GlobalOp::create(
+      b, loc, LLVM::LLVMArrayType::get(b.getI8Type(), terminated.size()),
+      /*isConstant=*/true, LLVM::Linkage::Internal, name.str(),
+      b.getStringAttr(terminated));
+  symbols.insert(global, module.getBody()->begin());
+  return global;
+}
+
+LLVM::GlobalOp HostCodeBuilder::getImage(gpu::BinaryOp binary) {
+  if (LLVM::GlobalOp known = images.lookup(binary))
+    return known;
+  auto manifest = binary->getAttrOfType<StringAttr>(kManifestAttrName);
+  gpu::ObjectAttr object;
+  if (binary.getObjectsAttr().size() == 1)
+    object = dyn_cast<gpu::ObjectAttr>(binary.getObjectsAttr()[0]);
+  if (!manifest || !object) {
+    binary.emitError("expected one object and a manifest for launches; run "
+                     "attnfuse-serialize-kernels");
+    return {};
+  }
+  StringRef code = object.getObject().getValue();
+  LLVM::GlobalOp codeBytes =
+      createBytes(binary.getLoc(), binary.getName() + "_code", code);
+  LLVM::GlobalOp manifestBytes = createBytes(
+      binary.getLoc(), binary.getName() + "_manifest", manifest.getValue());
+
+  OpBuilder b(module.getContext());
+  Location loc = binary.getLoc();
+  auto type = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), {pointer, word, pointer, word, pointer});
+  auto image = LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/false,
+                                      LLVM::Linkage::Internal,
+                                      (binary.getName() + "_image").str(),
+                                      Attribute());
+  symbols.insert(image, std::next(manifestBytes->getIterator()));
+  b.createBlock(&image.getInitializerRegion());
+  Value value = LLVM::UndefOp::create(b, loc, type);
+  auto constant = [&](int64_t number) -> Value {
+    return LLVM::ConstantOp::create(b, loc, word, b.getI64IntegerAttr(number));
+  };
+  Value fields[] = {
+      LLVM::AddressOfOp::create(b, loc, codeBytes), constant(code.size()),
+      LLVM::AddressOfOp::create(b, loc, manifestBytes),
+      constant(manifest.getValue().size()), LLVM::ZeroOp::create(b, loc, pointer)};
+  for (auto [i, field] : llvm::enumerate(fields))
+    value = LLVM::InsertValueOp::create(b, loc, value, field, i);
+  LLVM::ReturnOp::create(b, loc, value);
+  return images[binary] = image;
+}
+
+LLVM::LLVMFuncOp HostCodeBuilder::getLaunchFunction(Location loc) {
+  auto type = LLVM::LLVMFunctionType::get(
+      LLVM::LLVMVoidType::get(module.getContext()),
+      {pointer, pointer, word, word, pointer});
+  if (Operation *known = symbols.lookup(kLaunchFunction)) {
+    auto function = dyn_cast<LLVM::LLVMFuncOp>(known);
+    if (function && function.getFunctionType() == type)
+      return function;
+    known->emitError("expected '")
+        << kLaunchFunction << "' to be the function of attnfuse-c/Host.h";
+    return {};
+  }
+  OpBuilder b(module.getContext());
+  auto function = LLVM::LLVMFuncOp::create(b, loc, kLaunchFunction, type);
+  symbols.insert(function, module.getBody()->begin());
+  return function;
+}
+
+LogicalResult HostCodeBuilder::appendOperand(OpBuilder &b, LaunchOp launch,
+                                             Value operand,
+                                             SmallVectorImpl<Value> &words) {
+  Location loc = launch.getLoc();
+  auto type = dyn_cast<MemRefType>(operand.getType());
+  if (!type) {
+    words.push_back(makeConstant(b, loc, -1));
+    words.push_back(operand);
+    return success();
+  }
+  std::optional<int64_t> code = getElementCode(type.getElementType());
+  if (!code)
+    return launch.emitOpError("expected memrefs of f16, bf16, f32, i32 or i64 "
+                              "for the runtime, got ")
+           << type;
+  if (!type.isStrided())
+    return launch.emitOpError("expected a memref with strides, got ") << type;
+  auto toWord = [&](Value index) -> Value {
+    return arith::IndexCastOp::create(b, loc, word, index);
+  };
+  auto parts = memref::ExtractStridedMetadataOp::create(b, loc, operand);
+  Value base = toWord(
+      memref::ExtractAlignedPointerAsIndexOp::create(b, loc, operand));
+  Value offset = arith::MulIOp::create(
+      b, loc, toWord(parts.getOffset()),
+      makeConstant(b, loc, type.getElementTypeBitWidth() / 8));
+  words.push_back(makeConstant(b, loc, type.getRank()));
+  words.push_back(makeConstant(b, loc, *code));
+  words.push_back(arith::AddIOp::create(b, loc, base, offset));
+  for (Value size : parts.getSizes())
+    words.push_back(toWord(size));
+  for (Value stride : parts.getStrides())
+    words.push_back(toWord(stride));
+  return success();
+}
+
+LogicalResult HostCodeBuilder::convert(LaunchOp launch) {
+  if (!launch.hasPureBufferSemantics())
+    return launch.emitOpError("expected memrefs; bufferize before");
+  auto binary = symbols.lookup<gpu::BinaryOp>(launch.getKernel().getRootReference());
+  if (!binary)
+    return launch.emitOpError("expected '")
+           << launch.getKernel()
+           << "' to be in a gpu.binary of this module; run "
+              "attnfuse-to-ptx-pipeline, or attnfuse-serialize-kernels";
+  Location loc = launch.getLoc();
+  LLVM::GlobalOp image = getImage(binary);
+  LLVM::LLVMFuncOp function = image ? getLaunchFunction(loc) : nullptr;
+  if (!function)
+    return failure();
+  StringRef entry = launch.getKernel().getLeafReference();
+  LLVM::GlobalOp &name = names[entry];
+  if (!name)
+    name = createBytes(loc, entry + "_name", entry);
+
+  OpBuilder b(launch);
+  SmallVector<Value> words;
+  for (Value operand :
+       llvm::concat<Value>(launch.getInputs(), launch.getOuts()))
+    if (failed(appendOperand(b, launch, operand, words)))
+      return failure();
+
+  // In the entry block, so that a launch in a loop does not grow the stack.
+  auto around = launch->getParentOfType<FunctionOpInterface>();
+  if (!around)
+    return launch.emitOpError("expected it in a function");
+  auto type = LLVM::LLVMArrayType::get(word, words.size());
+  Value buffer;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&around.getFunctionBody().front());
+    buffer = LLVM::AllocaOp::create(b, loc, pointer, type,
+                                    makeConstant(b, loc, 1));
+  }
+  for (auto [i, value] : llvm::enumerate(words)) {
+    Value slot = LLVM::GEPOp::create(b, loc, pointer, word, buffer,
+                                     ArrayRef<LLVM::GEPArg>{int32_t(i)});
+    LLVM::StoreOp::create(b, loc, value, slot);
+  }
+  Value stream = launch.getStream();
+  if (!stream)
+    stream = makeConstant(b, loc, 0);
+  Value arguments[] = {LLVM::AddressOfOp::create(b, loc, image),
+                       LLVM::AddressOfOp::create(b, loc, name), stream,
+                       makeConstant(b, loc, words.size()), buffer};
+  LLVM::CallOp::create(b, loc, function, arguments);
+  launch.erase();
+  return success();
+}
+
+namespace {
+struct ConvertAttnFuseLaunchToRuntimePass
+    : attnfuse::impl::ConvertAttnFuseLaunchToRuntimePassBase<
+          ConvertAttnFuseLaunchToRuntimePass> {
+  void runOnOperation() override {
+    SmallVector<LaunchOp> launches;
+    getOperation().walk([&](LaunchOp launch) { launches.push_back(launch); });
+    if (launches.empty())
+      return markAllAnalysesPreserved();
+    HostCodeBuilder builder(getOperation());
+    llvm::SetVector<Operation *> binaries;
+    SymbolTable symbols(getOperation());
+    for (LaunchOp launch : launches) {
+      Operation *root = symbols.lookup(launch.getKernel().getRootReference());
+      if (failed(builder.convert(launch)))
+        return signalPassFailure();
+      binaries.insert(root);
+    }
+    // Their contents are in the globals now.
+    for (Operation *binary : binaries)
+      if (SymbolTable::symbolKnownUseEmpty(binary, getOperation()))
+        binary->erase();
+  }
+};
+} // namespace

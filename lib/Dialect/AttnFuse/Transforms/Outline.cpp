@@ -1,0 +1,170 @@
+//===- Outline.cpp - Attention out of larger functions --------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::attnfuse {
+#define GEN_PASS_DEF_ATTNFUSEOUTLINEPASS
+#include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h.inc"
+} // namespace mlir::attnfuse
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+
+namespace {
+/// Letters, digits and '_' are what names in PTX are made of.
+std::string makeKernelName(StringRef name) {
+  std::string result = name.str();
+  for (char &c : result)
+    if (!llvm::isAlnum(c) && c != '_')
+      c = '_';
+  if (result.empty() || llvm::isDigit(result.front()))
+    result.insert(result.begin(), '_');
+  return result;
+}
+
+/// Constants that convert-attnfuse-to-gpu reads are part of the kernel.
+bool isKernelConstant(Value value) {
+  Attribute constant;
+  return matchPattern(value, m_Constant(&constant)) &&
+         isa<DenseElementsAttr, IntegerAttr>(constant);
+}
+
+/// The name that `attnfuse.name` gives to `value` where it is a function's
+/// argument, or null.
+StringAttr getGivenName(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument || !argument.getOwner()->isEntryBlock())
+    return {};
+  auto function =
+      dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  return function ? function.getArgAttrOfType<StringAttr>(
+                        argument.getArgNumber(), kNameAttr)
+                  : StringAttr();
+}
+
+/// An uninitialized tensor for a result [B, Hq, Nq, ...] of `op`.
+Value createDestination(OpBuilder &b, AttentionOp op, Value result) {
+  auto type = cast<RankedTensorType>(result.getType());
+  SmallVector<Value> sizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (type.isDynamicDim(dim))
+      sizes.push_back(
+          tensor::DimOp::create(b, op.getLoc(), op.getQuery(), dim));
+  return tensor::EmptyOp::create(b, op.getLoc(), type, sizes);
+}
+
+class Outliner {
+public:
+  explicit Outliner(ModuleOp module) : module(module), symbols(module) {}
+
+  void outline(AttentionOp op);
+
+private:
+  std::string chooseName(AttentionOp op) {
+    Operation *around = op;
+    while (around->getParentOp() != module)
+      around = around->getParentOp();
+    auto name = around->getAttrOfType<StringAttr>(
+        SymbolTable::getSymbolAttrName());
+    std::string stem =
+        (name ? makeKernelName(name.getValue()) + "_" : "") + "attention_";
+    unsigned &number = nextNumber[stem];
+    while (symbols.lookup(stem + std::to_string(number)))
+      ++number;
+    return stem + std::to_string(number++);
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  llvm::StringMap<unsigned> nextNumber;
+};
+
+void Outliner::outline(AttentionOp op) {
+  Location loc = op.getLoc();
+  OpBuilder b(op);
+  llvm::SetVector<Value> inputs;
+  SmallVector<Value> constants;
+  for (Value operand : op->getOperands())
+    if (isKernelConstant(operand))
+      constants.push_back(operand);
+    else
+      inputs.insert(operand);
+
+  auto function = func::FuncOp::create(
+      b, loc, chooseName(op),
+      b.getFunctionType(TypeRange(ValueRange(inputs.getArrayRef())),
+                        op->getResultTypes()));
+  function->remove();
+  function.setPrivate();
+  for (auto [i, input] : llvm::enumerate(inputs))
+    if (StringAttr name = getGivenName(input))
+      function.setArgAttr(i, kNameAttr, name);
+  symbols.insert(function);
+
+  Block *body = function.addEntryBlock();
+  IRMapping mapping;
+  for (auto [input, argument] : llvm::zip_equal(inputs, body->getArguments()))
+    mapping.map(input, argument);
+  OpBuilder inside = OpBuilder::atBlockEnd(body);
+  for (Value constant : constants)
+    if (!mapping.contains(constant))
+      inside.clone(*constant.getDefiningOp(), mapping);
+  Operation *moved = inside.clone(*op, mapping);
+  func::ReturnOp::create(inside, loc, moved->getResults());
+
+  SmallVector<Value> outs;
+  for (Value result : op->getResults())
+    outs.push_back(createDestination(b, op, result));
+  auto launch =
+      LaunchOp::create(b, loc, op->getResultTypes(),
+                       SymbolRefAttr::get(function), inputs.getArrayRef(), outs,
+                       /*stream=*/Value());
+  launch->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  op->replaceAllUsesWith(launch);
+  op->erase();
+}
+
+struct OutlinePass : attnfuse::impl::AttnFuseOutlinePassBase<OutlinePass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    // What is launched has been outlined before.
+    llvm::SmallPtrSet<Operation *, 8> launched;
+    SymbolTableCollection symbols;
+    module.walk([&](LaunchOp launch) {
+      launched.insert(
+          symbols.lookupNearestSymbolFrom(launch, launch.getKernelAttr()));
+    });
+    SmallVector<AttentionOp> ops;
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      // Nested modules have symbols, and a target, of their own.
+      if (launched.contains(op) ||
+          (op != module && op->hasTrait<OpTrait::SymbolTable>()))
+        return WalkResult::skip();
+      if (auto attention = dyn_cast<AttentionOp>(op))
+        ops.push_back(attention);
+      return WalkResult::advance();
+    });
+    if (ops.empty())
+      return markAllAnalysesPreserved();
+    Outliner outliner(module);
+    for (AttentionOp op : ops)
+      outliner.outline(op);
+    numOutlined += ops.size();
+  }
+};
+} // namespace
