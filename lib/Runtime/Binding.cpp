@@ -296,6 +296,52 @@ Result<size_t> attnfuse::chooseVersion(const ManifestFunction &function,
   return Error{"no version of '" + function.name + "' applies"};
 }
 
+/// Whether a parameter of the version's kernels is the tensor `index`.
+static bool usesTensor(const ManifestVersion &version, size_t index) {
+  for (const ManifestKernel &kernel : version.kernels)
+    for (const ManifestParameter &parameter : kernel.parameters)
+      if (parameter.kind != ManifestParameter::Kind::Value &&
+          parameter.tensor == index)
+        return true;
+  return false;
+}
+
+Result<WorkspaceLayout>
+attnfuse::layOutWorkspace(const ManifestFunction &function,
+                          const ManifestVersion &version,
+                          const Environment &environment) {
+  WorkspaceLayout layout;
+  size_t first = function.getNumTensors() - function.workspace.size();
+  for (size_t i = 0; i < function.workspace.size(); ++i) {
+    const ManifestTensor &tensor = function.workspace[i];
+    Result<std::vector<int64_t>> shape = getShape(tensor, environment);
+    if (!shape)
+      return shape.error();
+    TensorView &view = layout.tensors.emplace_back();
+    view.data = uint64_t(layout.bytes);
+    view.type = tensor.type;
+    view.shape = *shape;
+    view.strides.resize(shape->size());
+    // Bytes from here on; sizes were bound, so none is negative.
+    int64_t bytes = getElementSize(tensor.type);
+    bool overflows = false;
+    for (size_t dim = shape->size(); dim-- > 0;) {
+      view.strides[dim] = bytes / getElementSize(tensor.type);
+      overflows |= __builtin_mul_overflow(
+          bytes, std::max<int64_t>((*shape)[dim], 1), &bytes);
+    }
+    if (view.isEmpty() || !usesTensor(version, first + i))
+      continue;
+    overflows |= __builtin_add_overflow(bytes, kWorkspaceAlignment - 1, &bytes);
+    bytes -= bytes % kWorkspaceAlignment;
+    overflows |= __builtin_add_overflow(layout.bytes, bytes, &layout.bytes);
+    if (overflows)
+      return Error{"workspace '" + tensor.name +
+                   "' has more bytes than an address; split the batch"};
+  }
+  return layout;
+}
+
 Result<std::array<unsigned, 3>>
 attnfuse::evaluateGrid(const ManifestKernel &kernel,
                        const Environment &environment) {
@@ -325,7 +371,15 @@ bool TensorMapRequest::operator==(const TensorMapRequest &other) const {
 Result<std::vector<ParameterValue>> attnfuse::evaluateParameters(
     const ManifestFunction &function, const ManifestKernel &kernel,
     const std::vector<ArgumentValue> &arguments,
-    const std::vector<TensorView> &results, const Environment &environment) {
+    const std::vector<TensorView> &results,
+    const std::vector<TensorView> &workspace, const Environment &environment) {
+  auto getView = [&](size_t index) -> const TensorView & {
+    if (index < arguments.size())
+      return std::get<TensorView>(arguments[index]);
+    index -= arguments.size();
+    return index < results.size() ? results[index]
+                                  : workspace[index - results.size()];
+  };
   std::vector<ParameterValue> values;
   values.reserve(kernel.parameters.size());
   for (const ManifestParameter &parameter : kernel.parameters) {
@@ -337,10 +391,7 @@ Result<std::vector<ParameterValue>> attnfuse::evaluateParameters(
       values.push_back(uint64_t(*value));
       continue;
     }
-    const TensorView &tensor =
-        parameter.tensor < arguments.size()
-            ? std::get<TensorView>(arguments[parameter.tensor])
-            : results[parameter.tensor - arguments.size()];
+    const TensorView &tensor = getView(parameter.tensor);
     if (parameter.kind == Kind::TensorMap) {
       Result<TensorMapRequest> request =
           tensor.isEmpty()

@@ -23,6 +23,9 @@ constexpr int kFuncStaticShared = 1;
 constexpr int kJitErrorLogBuffer = 5;
 constexpr int kJitErrorLogBufferSize = 6;
 constexpr unsigned kStreamNonBlocking = 1;
+constexpr int kAllocationPinned = 1;
+constexpr int kLocationDevice = 1;
+constexpr int kPoolReleaseThreshold = 4;
 
 /// Dynamic shared memory that a kernel may use without asking.
 constexpr int64_t kSharedWithoutOptin = 48 * 1024;
@@ -81,6 +84,8 @@ CudaDevice::open(std::shared_ptr<const CudaDriver> driver, int ordinal) {
 }
 
 CudaDevice::~CudaDevice() {
+  if (pool)
+    driver->memPoolDestroy(pool);
   if (context)
     driver->primaryCtxRelease(device);
 }
@@ -93,6 +98,69 @@ Result<int> CudaDevice::getAttribute(int attribute) const {
       !status.ok())
     return status.error();
   return value;
+}
+
+Result<CUmemoryPool> CudaDevice::getPool() const {
+  std::lock_guard<std::mutex> lock(poolMutex);
+  if (pool)
+    return pool;
+  CUmemPoolProps properties = {};
+  properties.allocationType = kAllocationPinned;
+  properties.locationType = kLocationDevice;
+  properties.locationId = ordinal;
+  CUmemoryPool created = nullptr;
+  if (Status status =
+          call("creating a memory pool",
+               [&] { return driver->memPoolCreate(&created, &properties); });
+      !status.ok())
+    return status.error();
+  // Otherwise every synchronization gives the memory back to the system.
+  uint64_t keepAll = ~uint64_t(0);
+  if (Status status = call("setting up a memory pool",
+                           [&] {
+                             return driver->memPoolSetAttribute(
+                                 created, kPoolReleaseThreshold, &keepAll);
+                           });
+      !status.ok()) {
+    driver->memPoolDestroy(created);
+    return status.error();
+  }
+  pool = created;
+  return pool;
+}
+
+//===----------------------------------------------------------------------===//
+// PooledMemory
+//===----------------------------------------------------------------------===//
+
+Result<PooledMemory> PooledMemory::allocate(CudaDeviceRef device, size_t bytes,
+                                            CUstream stream) {
+  Result<CUmemoryPool> pool = device->getPool();
+  if (!pool)
+    return pool.error();
+  PooledMemory memory;
+  memory.device = std::move(device);
+  memory.stream = stream;
+  const CudaDriver &api = memory.device->getDriver();
+  Status status = memory.device->call(
+      "allocating a workspace of " + std::to_string(bytes) +
+          " bytes of device memory",
+      [&] {
+        return api.memAllocFromPoolAsync(&memory.address, bytes, *pool, stream);
+      });
+  if (!status.ok()) {
+    memory.address = 0;
+    return status.error();
+  }
+  return memory;
+}
+
+PooledMemory::~PooledMemory() {
+  if (!address)
+    return;
+  const CudaDriver &api = device->getDriver();
+  (void)device->call("freeing a workspace",
+                     [&] { return api.memFreeAsync(address, stream); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -13,6 +13,9 @@
 
 using namespace attnfuse;
 
+/// CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+static constexpr int kProgrammaticStreamSerialization = 6;
+
 namespace {
 /// One launch, with the memory that its parameters are read from.
 struct PreparedLaunch {
@@ -129,35 +132,88 @@ Result<Kernel> Kernel::load(CudaDeviceRef device, const Manifest &manifest,
   return self;
 }
 
-Status Kernel::launch(CUstream stream,
-                      const std::vector<ArgumentValue> &arguments,
-                      const std::vector<TensorView> &results) const {
+Result<Kernel::Binding>
+Kernel::bind(const std::vector<ArgumentValue> &arguments,
+             const std::vector<TensorView> &results) const {
   Result<Environment> environment = bindArguments(function, arguments);
   if (!environment)
     return environment.error();
-  const CudaDevice &device = *module->getDevice();
-  environment->set(kSmCountName, device.getNumMultiprocessors());
+  environment->set(kSmCountName, module->getDevice()->getNumMultiprocessors());
   if (Status status = bindResults(function, results, *environment);
       !status.ok())
-    return status;
+    return status.error();
   if (Status status = evaluateChecks(function, *environment); !status.ok())
-    return status;
-  if (std::all_of(results.begin(), results.end(),
-                  [](const TensorView &result) { return result.isEmpty(); }))
-    return {};
+    return status.error();
+  Binding binding{std::move(*environment), 0, {}, false};
+  binding.isEmpty =
+      std::all_of(results.begin(), results.end(),
+                  [](const TensorView &result) { return result.isEmpty(); });
+  if (binding.isEmpty)
+    return binding;
+  Result<size_t> version = chooseVersion(function, binding.environment);
+  if (!version)
+    return version.error();
+  binding.version = *version;
+  if (function.workspace.empty())
+    return binding;
+  Result<WorkspaceLayout> workspace = layOutWorkspace(
+      function, function.versions[*version], binding.environment);
+  if (!workspace)
+    return workspace.error();
+  binding.workspace = std::move(*workspace);
+  return binding;
+}
 
-  Result<size_t> index = chooseVersion(function, *environment);
-  if (!index)
-    return index.error();
-  const std::vector<ManifestKernel> &chosen = function.versions[*index].kernels;
+Result<int64_t>
+Kernel::getWorkspaceSize(const std::vector<ArgumentValue> &arguments,
+                         const std::vector<TensorView> &results) const {
+  if (function.workspace.empty())
+    return int64_t(0);
+  Result<Binding> binding = bind(arguments, results);
+  if (!binding)
+    return binding.error();
+  return binding->workspace.bytes;
+}
+
+Status Kernel::launch(CUstream stream,
+                      const std::vector<ArgumentValue> &arguments,
+                      const std::vector<TensorView> &results,
+                      CUdeviceptr workspace) const {
+  Result<Binding> binding = bind(arguments, results);
+  if (!binding)
+    return binding.error();
+  if (binding->isEmpty)
+    return {};
+  if (workspace % kWorkspaceAlignment != 0)
+    return Error{"expected a workspace at a multiple of " +
+                 std::to_string(kWorkspaceAlignment) + " bytes"};
+  if (workspace != 0 || binding->workspace.bytes == 0)
+    return launchBound(stream, arguments, results, *binding, workspace);
+  Result<PooledMemory> pooled = PooledMemory::allocate(
+      module->getDevice(), size_t(binding->workspace.bytes), stream);
+  if (!pooled)
+    return pooled.error();
+  return launchBound(stream, arguments, results, *binding, pooled->get());
+}
+
+Status Kernel::launchBound(CUstream stream,
+                           const std::vector<ArgumentValue> &arguments,
+                           const std::vector<TensorView> &results,
+                           Binding &binding, CUdeviceptr workspace) const {
+  for (TensorView &tensor : binding.workspace.tensors)
+    tensor.data += workspace;
+  const std::vector<ManifestKernel> &chosen =
+      function.versions[binding.version].kernels;
   std::vector<PreparedLaunch> launches;
   launches.reserve(chosen.size());
   for (const ManifestKernel &kernel : chosen) {
-    Result<std::array<unsigned, 3>> grid = evaluateGrid(kernel, *environment);
+    Result<std::array<unsigned, 3>> grid =
+        evaluateGrid(kernel, binding.environment);
     if (!grid)
       return grid.error();
     Result<std::vector<ParameterValue>> values =
-        evaluateParameters(function, kernel, arguments, results, *environment);
+        evaluateParameters(function, kernel, arguments, results,
+                           binding.workspace.tensors, binding.environment);
     if (!values)
       return values.error();
     PreparedLaunch &launch = launches.emplace_back();
@@ -168,16 +224,22 @@ Status Kernel::launch(CUstream stream,
       return status;
   }
 
+  const CudaDevice &device = *module->getDevice();
   for (size_t i = 0; i < chosen.size(); ++i) {
     const ManifestKernel &kernel = chosen[i];
     PreparedLaunch &launch = launches[i];
-    const LoadedKernel &loaded = kernels[*index][i];
+    const LoadedKernel &loaded = kernels[binding.version][i];
+    CUlaunchAttribute early{kProgrammaticStreamSerialization, {1}};
+    CUlaunchConfig config{{launch.grid[0], launch.grid[1], launch.grid[2]},
+                          {unsigned(kernel.block[0]), unsigned(kernel.block[1]),
+                           unsigned(kernel.block[2])},
+                          unsigned(kernel.sharedMemory),
+                          stream,
+                          &early,
+                          kernel.startsEarly && i > 0 ? 1u : 0u};
     Status status = device.call(loaded.launching, [&] {
-      return device.getDriver().launchKernel(
-          loaded.handle, launch.grid[0], launch.grid[1], launch.grid[2],
-          unsigned(kernel.block[0]), unsigned(kernel.block[1]),
-          unsigned(kernel.block[2]), unsigned(kernel.sharedMemory), stream,
-          launch.addresses.data(), nullptr);
+      return device.getDriver().launchKernelEx(
+          &config, loaded.handle, launch.addresses.data(), nullptr);
     });
     if (!status.ok())
       return status;

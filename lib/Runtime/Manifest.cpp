@@ -94,6 +94,17 @@ private:
     return value;
   }
 
+  /// An optional member that is false where it is absent.
+  bool getFlag(const Json &object, const char *key, const std::string &where) {
+    if (!object.is_object() || !object.contains(key))
+      return false;
+    const Json &flag = getMember(object, key, where);
+    if (!flag.is_boolean())
+      fail("expected '" + std::string(key) + "' in " + where +
+           " to be true or false");
+    return flag.is_boolean() && flag.get<bool>();
+  }
+
   const Json &getArray(const Json &object, const char *key,
                        const std::string &where) {
     static const Json empty = Json::array();
@@ -124,20 +135,13 @@ private:
     }
     tensor.alignment = getPositive(item, "alignment", 1, here);
     tensor.strideMultiple = getPositive(item, "stride_multiple", 1, here);
-    if (item.is_object() && item.contains("unit_inner_stride")) {
-      const Json &flag = getMember(item, "unit_inner_stride", here);
-      if (!flag.is_boolean())
-        fail("expected 'unit_inner_stride' in " + here +
-             " to be true or false");
-      tensor.unitInnerStride = flag.is_boolean() && flag.get<bool>();
-    }
+    tensor.unitInnerStride = getFlag(item, "unit_inner_stride", here);
     return tensor;
   }
 
   /// The index of the tensor `name`, which is no scalar.
   std::optional<size_t> findTensor(std::string_view name) const {
-    size_t count = function.arguments.size() + function.results.size();
-    for (size_t i = 0; i < count; ++i)
+    for (size_t i = 0; i < function.getNumTensors(); ++i)
       if (function.getTensor(i).name == name &&
           !function.getTensor(i).isScalar())
         return i;
@@ -154,7 +158,9 @@ private:
     // Names of tensors may have dots, too.
     std::string_view of = isStride ? rest.substr(0, rest.rfind('.')) : rest;
     std::optional<size_t> tensor = findTensor(of);
-    if (!tensor)
+    // The workspace has no address before the version is chosen.
+    if (!tensor ||
+        *tensor >= function.arguments.size() + function.results.size())
       return fail("no tensor '" + std::string(of) + "' for '" + name + "' in " +
                   where);
     ManifestTensorName entry{name, *tensor, std::nullopt};
@@ -215,8 +221,11 @@ private:
   }
 
   /// The rows of the box, after checks that there can be a tensor map.
-  uint32_t readTensorMapBox(const Json &item, const ManifestTensor &tensor,
+  uint32_t readTensorMapBox(const Json &item, size_t index,
                             const std::string &where) {
+    const ManifestTensor &tensor = function.getTensor(index);
+    bool isWorkspace =
+        index >= function.arguments.size() + function.results.size();
     std::string here = "the tensor map of '" + tensor.name + "' of " + where;
     if (tensor.shape.size() != 4)
       fail("expected 4 dimensions for " + here + ", got " +
@@ -227,7 +236,7 @@ private:
            std::string(getElementName(tensor.type)));
     // The driver demands it; a guard may see to it instead.
     int64_t multiple = kTensorMapAlignment / getElementSize(tensor.type);
-    if (!isGuarded &&
+    if ((!isGuarded || isWorkspace) &&
         (tensor.alignment % kTensorMapAlignment != 0 ||
          !tensor.unitInnerStride || tensor.strideMultiple % multiple != 0))
       fail("expected an 'alignment' of 16, 'unit_inner_stride' and a "
@@ -275,8 +284,7 @@ private:
     }
     if (kind == "tensor_map") {
       parameter.kind = ManifestParameter::Kind::TensorMap;
-      parameter.boxRows =
-          readTensorMapBox(item, function.getTensor(parameter.tensor), where);
+      parameter.boxRows = readTensorMapBox(item, parameter.tensor, where);
       return parameter;
     }
     parameter.kind = ManifestParameter::Kind::Stride;
@@ -311,6 +319,7 @@ private:
         kernel.sharedMemory > std::numeric_limits<int32_t>::max())
       fail("expected 'shared_memory' of " + where +
            " to be a 32-bit size, got " + std::to_string(kernel.sharedMemory));
+    kernel.startsEarly = getFlag(item, "starts_early", where);
     for (const Json &parameter : getArray(item, "parameters", where))
       kernel.parameters.push_back(readParameter(parameter, where));
     return kernel;
@@ -379,6 +388,29 @@ private:
       fail("the name '" + tensor.name + "' stands twice in " + where);
   }
 
+  /// A tensor that is contiguous and aligned, whose sizes arguments or results
+  /// bind.
+  ManifestTensor readWorkspace(const Json &item, const std::string &where) {
+    ManifestTensor tensor = readTensor(item, "the workspace of " + where);
+    tensor.alignment = kWorkspaceAlignment;
+    tensor.unitInnerStride = true;
+    if (tensor.shape.empty())
+      fail("expected dimensions of workspace '" + tensor.name + "' of " +
+           where);
+    for (const ManifestDim &dim : tensor.shape)
+      if (const auto *name = std::get_if<std::string>(&dim))
+        if (!names.count(*name))
+          fail("the dimension '" + *name + "' of workspace '" + tensor.name +
+               "' is none of " + where);
+    // Rows are whole 16 bytes where a tensor map can be made at all.
+    int64_t vector = kTensorMapAlignment / getElementSize(tensor.type);
+    if (!failed)
+      if (const auto *inner = std::get_if<int64_t>(&tensor.shape.back()))
+        tensor.strideMultiple = *inner > 0 && *inner % vector == 0 ? vector : 1;
+    addNames(tensor, where);
+    return tensor;
+  }
+
   ManifestFunction readFunction(const Json &item) {
     function = {};
     isGuarded = false;
@@ -395,6 +427,9 @@ private:
       function.results.push_back(readTensor(result, "the results of " + where));
       addNames(function.results.back(), where);
     }
+    if (item.is_object() && item.contains("workspace"))
+      for (const Json &tensor : getArray(item, "workspace", where))
+        function.workspace.push_back(readWorkspace(tensor, where));
     for (const Json &check : getArray(item, "checks", where)) {
       std::string here = "a check of " + where;
       Expression holds = readExpression(getMember(check, "holds", here), here);

@@ -87,7 +87,7 @@ TEST_F(BindingTest, GridAndParameters) {
   EXPECT_EQ(*grid, (std::array<unsigned, 3>{2 * 16, 1, 1}));
   output.data = 0x2000;
   Result<std::vector<ParameterValue>> words = evaluateParameters(
-      function, kernel, {q, k, cos, offset}, {output}, environment);
+      function, kernel, {q, k, cos, offset}, {output}, {}, environment);
   ASSERT_TRUE(bool(words));
   EXPECT_EQ(*words, toWords({0x1000, 100 * 128, 0x2000, 128, 33 - 12}));
 }
@@ -133,7 +133,7 @@ TEST_F(BindingTest, KernelsGetTheStridesOfBroadcasts) {
       kernel.parameters.push_back(stride);
     }
   Result<std::vector<ParameterValue>> words = evaluateParameters(
-      function, kernel, {q, k, cos, offset}, {output}, environment);
+      function, kernel, {q, k, cos, offset}, {output}, {}, environment);
   ASSERT_TRUE(bool(words));
   words->erase(words->begin(), words->end() - 6);
   EXPECT_EQ(*words, toWords({100 * 128, 0, 128, //

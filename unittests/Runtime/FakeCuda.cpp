@@ -148,20 +148,26 @@ CUresult cuFuncSetAttribute(CUfunction, int attribute, int value) {
   callLog.attributes[attribute] = value;
   return 0;
 }
-CUresult cuLaunchKernel(CUfunction kernel, unsigned gridX, unsigned gridY,
-                        unsigned gridZ, unsigned blockX, unsigned blockY,
-                        unsigned blockZ, unsigned shared, CUstream stream,
-                        void **parameters, void **) {
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction kernel,
+                          void **parameters, void **) {
   size_t index = reinterpret_cast<uintptr_t>(kernel) - kFirstKernel;
   if (index >= callLog.kernels.size())
     return 400;
   FakeLaunch launch{callLog.kernels[index],
-                    {gridX, gridY, gridZ},
-                    {blockX, blockY, blockZ},
-                    shared,
-                    stream,
-                    {}};
-  for (size_t size : callLog.parameterSizes) {
+                    {config->grid[0], config->grid[1], config->grid[2]},
+                    {config->block[0], config->block[1], config->block[2]},
+                    config->sharedMemory,
+                    config->stream,
+                    {},
+                    false};
+  for (unsigned i = 0; i < config->numAttributes; ++i)
+    launch.startsEarly |=
+        config->attributes[i].id == 6 && config->attributes[i].value[0] == 1;
+  // Kernels of one launch may differ in their parameters.
+  auto sizes = callLog.parameterSizesOf.find(launch.kernel);
+  for (size_t size : sizes == callLog.parameterSizesOf.end()
+                         ? callLog.parameterSizes
+                         : sizes->second) {
     // Tensor maps keep their alignment; other parameters have that of a word.
     const void *parameter = *parameters++;
     size_t alignment = size == sizeof(CUtensorMap) ? 64 : 8;
@@ -251,6 +257,35 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
 }
 CUresult cuMemFree_v2(CUdeviceptr address) {
   --callLog.allocations;
+  std::free(reinterpret_cast<void *>(address));
+  return 0;
+}
+CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties) {
+  if (properties->allocationType != 1 || properties->locationType != 1)
+    return 1;
+  ++callLog.pools;
+  *pool = makeHandle<CUmemoryPool>(0x60);
+  return 0;
+}
+CUresult cuMemPoolDestroy(CUmemoryPool) {
+  --callLog.pools;
+  return 0;
+}
+CUresult cuMemPoolSetAttribute(CUmemoryPool, int attribute, void *value) {
+  return attribute == 4 && *static_cast<uint64_t *>(value) == ~uint64_t(0) ? 0
+                                                                           : 1;
+}
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes,
+                                 CUmemoryPool, CUstream) {
+  if (bytes > (size_t(1) << 30))
+    return 2;
+  ++callLog.pooled;
+  callLog.pooledBytes.push_back(bytes);
+  *address = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(256, bytes));
+  return 0;
+}
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream) {
+  --callLog.pooled;
   std::free(reinterpret_cast<void *>(address));
   return 0;
 }

@@ -22,6 +22,8 @@ struct FakeLaunch {
   attnfuse::CUstream stream;
   /// All parameters' words, one after the other.
   std::vector<uint64_t> parameters;
+  /// While the kernel before it runs.
+  bool startsEarly;
 };
 
 /// The arguments of cuTensorMapEncodeTiled. Word 0 of the map is then the index
@@ -37,13 +39,17 @@ struct FakeTensorMap {
 struct FakeCudaLog {
   /// Objects alive, by kind.
   int retained = 0, pushed = 0, modules = 0, streams = 0, events = 0,
-      allocations = 0;
+      allocations = 0, pools = 0, pooled = 0;
+  /// Of all allocations from pools.
+  std::vector<size_t> pooledBytes;
   std::string image;
   std::map<int, int> attributes;
   /// Kernels that were looked up, each once.
   std::vector<std::string> kernels;
   /// The driver knows them from the PTX; here the test says them.
   std::vector<size_t> parameterSizes;
+  /// Of kernels that have others.
+  std::map<std::string, std::vector<size_t>> parameterSizesOf;
   std::vector<FakeTensorMap> tensorMaps;
   std::vector<FakeLaunch> launches;
 };

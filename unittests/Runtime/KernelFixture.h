@@ -49,6 +49,8 @@ protected:
     EXPECT_EQ(log->streams, 0);
     EXPECT_EQ(log->events, 0);
     EXPECT_EQ(log->allocations, 0);
+    EXPECT_EQ(log->pooled, 0);
+    EXPECT_EQ(log->pools, 0);
     dlclose(handle);
   }
 

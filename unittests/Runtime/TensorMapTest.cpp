@@ -51,7 +51,7 @@ protected:
         !status.ok())
       return status.error();
     return evaluateParameters(function, function.versions[0].kernels[0],
-                              arguments, {output}, *environment);
+                              arguments, {output}, {}, *environment);
   }
 
   /// The requests of q and k.

@@ -57,6 +57,21 @@ Status evaluateChecks(const ManifestFunction &function,
 Result<size_t> chooseVersion(const ManifestFunction &function,
                              const Environment &environment);
 
+/// Where the workspace of the kernels of one version lies.
+struct WorkspaceLayout {
+  /// One for each tensor of the function's workspace. `data` is the distance
+  /// from the start, in bytes; tensors that no kernel of the version uses take
+  /// no room.
+  std::vector<TensorView> tensors;
+  int64_t bytes = 0;
+};
+
+/// Lays out what the kernels of `version` use. Expects arguments and results
+/// that were bound.
+Result<WorkspaceLayout> layOutWorkspace(const ManifestFunction &function,
+                                        const ManifestVersion &version,
+                                        const Environment &environment);
+
 /// A kernel's grid, checked against the limits of CUDA.
 Result<std::array<unsigned, 3>> evaluateGrid(const ManifestKernel &kernel,
                                              const Environment &environment);
@@ -83,12 +98,13 @@ struct TensorMapRequest {
 using ParameterValue = std::variant<uint64_t, TensorMapRequest>;
 
 /// The values of the parameters of one of the function's kernels. Expects
-/// arguments and results that were bound. Errors name the tensor that cannot
-/// have a tensor map, and why.
+/// arguments and results that were bound, and the workspace in place. Errors
+/// name the tensor that cannot have a tensor map, and why.
 Result<std::vector<ParameterValue>> evaluateParameters(
     const ManifestFunction &function, const ManifestKernel &kernel,
     const std::vector<ArgumentValue> &arguments,
-    const std::vector<TensorView> &results, const Environment &environment);
+    const std::vector<TensorView> &results,
+    const std::vector<TensorView> &workspace, const Environment &environment);
 
 } // namespace attnfuse
 

@@ -15,6 +15,7 @@
 #define ATTNFUSE_RUNTIME_CUDADEVICE_H
 
 #include "attnfuse/Runtime/CudaDriver.h"
+#include <mutex>
 
 namespace attnfuse {
 
@@ -38,6 +39,8 @@ public:
   int getNumMultiprocessors() const { return numMultiprocessors; }
   /// The attribute with the driver's number `attribute`.
   Result<int> getAttribute(int attribute) const;
+  /// Memory for PooledMemory, which is kept from one launch to the next.
+  Result<CUmemoryPool> getPool() const;
 
   /// Calls `function`, which returns a CUresult, with the context current.
   template <typename Function>
@@ -63,6 +66,9 @@ private:
   int capability = 0;
   int maxSharedPerBlock = 0;
   int numMultiprocessors = 0;
+  /// Created when it is first asked for.
+  mutable std::mutex poolMutex;
+  mutable CUmemoryPool pool = nullptr;
 };
 
 using CudaDeviceRef = std::shared_ptr<const CudaDevice>;
@@ -102,6 +108,26 @@ private:
 };
 
 /// A stream that does not synchronize with the legacy default stream.
+/// Device memory in the order of a stream: it is there for what is launched on
+/// the stream while this lives, and goes back to the device's pool after that.
+class PooledMemory {
+public:
+  static Result<PooledMemory> allocate(CudaDeviceRef device, size_t bytes,
+                                       CUstream stream);
+  ~PooledMemory();
+  PooledMemory(PooledMemory &&other)
+      : device(std::move(other.device)),
+        address(std::exchange(other.address, 0)), stream(other.stream) {}
+
+  CUdeviceptr get() const { return address; }
+
+private:
+  PooledMemory() = default;
+  CudaDeviceRef device;
+  CUdeviceptr address = 0;
+  CUstream stream = nullptr;
+};
+
 class CudaStream {
 public:
   static Result<CudaStream> create(CudaDeviceRef device);

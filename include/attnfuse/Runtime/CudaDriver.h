@@ -30,9 +30,34 @@ using CUmodule = struct CudaModuleHandle *;
 using CUfunction = struct CudaFunctionHandle *;
 using CUstream = struct CudaStreamHandle *;
 using CUevent = struct CudaEventHandle *;
+using CUmemoryPool = struct CudaMemoryPoolHandle *;
 /// A TMA descriptor; only the driver knows what the words are.
 struct alignas(64) CUtensorMap {
   uint64_t opaque[16];
+};
+
+/// How cuLaunchKernelEx launches. Value and padding of an attribute take 64 and
+/// 4 bytes whatever it is.
+struct CUlaunchAttribute {
+  int id;
+  alignas(8) int value[16];
+};
+struct CUlaunchConfig {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned sharedMemory;
+  CUstream stream;
+  CUlaunchAttribute *attributes;
+  unsigned numAttributes;
+};
+/// Where the memory of a pool lies.
+struct CUmemPoolProps {
+  int allocationType;
+  int handleTypes;
+  int locationType;
+  int locationId;
+  void *securityAttributes;
+  unsigned char reserved[64];
 };
 
 /// The functions of the driver, resolved and initialized.

@@ -27,13 +27,24 @@ public:
 
   const ManifestFunction &getFunction() const { return function; }
 
-  /// Launches on `stream`, in its order and without waiting for it. Allocates
-  /// nothing on the device, so it can be captured into a graph. All is checked
-  /// before the first launch, tensor maps included; those of tensors that were
-  /// launched on lately are not encoded again. Results without elements need no
-  /// launch.
+  /// Bytes of device memory that a launch on these needs beside them, from an
+  /// address that is a multiple of kWorkspaceAlignment; often 0.
+  Result<int64_t>
+  getWorkspaceSize(const std::vector<ArgumentValue> &arguments,
+                   const std::vector<TensorView> &results) const;
+
+  /// Launches on `stream`, in its order and without waiting for it. All is
+  /// checked before the first launch, tensor maps included; those of tensors
+  /// that were launched on lately are not encoded again. Results without
+  /// elements need no launch.
+  ///
+  /// `workspace` is what getWorkspaceSize() asks for; launches that overlap
+  /// must not share it. Where it is 0 and needed, the launch takes memory from
+  /// the device's pool in the order of the stream. Either can be captured into
+  /// a graph.
   Status launch(CUstream stream, const std::vector<ArgumentValue> &arguments,
-                const std::vector<TensorView> &results) const;
+                const std::vector<TensorView> &results,
+                CUdeviceptr workspace = 0) const;
 
 private:
   struct LoadedKernel {
@@ -42,7 +53,23 @@ private:
     std::string launching;
   };
 
+  /// What is known of a launch before its parameters are.
+  struct Binding {
+    Environment environment;
+    size_t version = 0;
+    WorkspaceLayout workspace;
+    /// No result has an element.
+    bool isEmpty = false;
+  };
+
   Kernel() = default;
+  Result<Binding> bind(const std::vector<ArgumentValue> &arguments,
+                       const std::vector<TensorView> &results) const;
+  Status launchBound(CUstream stream,
+                     const std::vector<ArgumentValue> &arguments,
+                     const std::vector<TensorView> &results, Binding &binding,
+                     CUdeviceptr workspace) const;
+
   ManifestFunction function;
   std::shared_ptr<const CudaModule> module;
   /// Of each version, in the order of its kernels.

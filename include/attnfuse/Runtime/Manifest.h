@@ -22,7 +22,7 @@ namespace attnfuse {
 /// A size, or the name of a dimension.
 using ManifestDim = std::variant<int64_t, std::string>;
 
-/// An argument or result of a function and what is demanded of it.
+/// An argument, result or workspace of a function and what is demanded of it.
 struct ManifestTensor {
   std::string name;
   std::string role;
@@ -47,7 +47,7 @@ struct ManifestCheck {
 struct ManifestParameter {
   enum class Kind { Pointer, Stride, Value, TensorMap };
   Kind kind = Kind::Value;
-  /// Index into the arguments, followed by the results.
+  /// Index into the arguments, the results and the workspace, in this order.
   size_t tensor = 0;
   size_t dim = 0;
   Expression value;
@@ -65,11 +65,17 @@ inline uint32_t getTensorMapColumns(ElementType type) {
 /// What tensor maps want of the address and of strides, in bytes.
 constexpr int64_t kTensorMapAlignment = 16;
 
+/// Bytes that divide the address of each tensor of the workspace.
+constexpr int64_t kWorkspaceAlignment = 256;
+
 struct ManifestKernel {
   std::string name;
   std::array<int64_t, 3> block = {1, 1, 1};
   std::array<Expression, 3> grid;
   int64_t sharedMemory = 0;
+  /// May start while the kernel before it in the list still runs; it waits by
+  /// itself where it must.
+  bool startsEarly = false;
   std::vector<ManifestParameter> parameters;
 };
 
@@ -93,21 +99,33 @@ struct ManifestFunction {
   std::string name;
   std::vector<ManifestTensor> arguments;
   std::vector<ManifestTensor> results;
+  /// Contiguous tensors that one kernel of a launch writes for the next.
+  std::vector<ManifestTensor> workspace;
   std::vector<ManifestCheck> checks;
   /// A launch takes the first that applies. The last always does, no other.
   std::vector<ManifestVersion> versions;
   /// Those that expressions of the function use, each once.
   std::vector<ManifestTensorName> tensorNames;
 
-  /// Argument or result by the index that parameters use.
-  const ManifestTensor &getTensor(size_t index) const {
-    return index < arguments.size() ? arguments[index]
-                                    : results[index - arguments.size()];
+  size_t getNumTensors() const {
+    return arguments.size() + results.size() + workspace.size();
   }
-  /// "argument 'q'" or "result 'output'", for messages.
+  /// Argument, result or workspace by the index that parameters use.
+  const ManifestTensor &getTensor(size_t index) const {
+    if (index < arguments.size())
+      return arguments[index];
+    index -= arguments.size();
+    return index < results.size() ? results[index]
+                                  : workspace[index - results.size()];
+  }
+  /// "argument 'q'", "result 'output'" or "workspace 'k.rotated'", for
+  /// messages.
   std::string describeTensor(size_t index) const {
-    return (index < arguments.size() ? "argument '" : "result '") +
-           getTensor(index).name + "'";
+    const char *kind = index < arguments.size() ? "argument"
+                       : index < arguments.size() + results.size()
+                           ? "result"
+                           : "workspace";
+    return std::string(kind) + " '" + getTensor(index).name + "'";
   }
 };
 

@@ -1,0 +1,189 @@
+//===- WorkspaceTest.cpp - Launches of several kernels --------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelFixture.h"
+
+using namespace attnfuse;
+
+namespace {
+/// x [B, 3, N, 64] goes through the workspace x.copy, and through y where there
+/// is much of it, to out; `workspace` describes x.copy further.
+std::string
+manifestText(const std::string &workspace = R"("shape": ["B", 3, "N", 64])",
+             const std::string &secondFlags = "") {
+  return R"({"version": 1, "chip": "sm_80", "functions": [{"name": "f",
+    "arguments": [
+      {"name": "x", "role": "", "type": "f16", "shape": ["B", 3, "N", 64]}],
+    "results": [
+      {"name": "out", "role": "", "type": "f16", "shape": ["B", 3, "N", 64]}],
+    "workspace": [
+      {"name": "y", "role": "", "type": "f32", "shape": ["N", 5]},
+      {"name": "x.copy", "role": "", "type": "f16", )" +
+         workspace + R"(}],
+    "checks": [],
+    "versions": [
+      {"when": ["le", "N", 1], "kernels": [
+        {"name": "direct", "block": [32, 1, 1], "grid": [1, 1, 1],
+         "shared_memory": 0, "parameters": [{"kind": "pointer", "of": "x"}]}]},
+      {"when": ["le", "N", 10], "kernels": [
+        {"name": "copy", "block": [32, 1, 1], "grid": [1, 1, 1],
+         "shared_memory": 0, "parameters": [
+           {"kind": "pointer", "of": "x.copy"},
+           {"kind": "stride", "of": "x.copy", "dim": 0}]},
+        {"name": "use", "block": [32, 1, 1], "grid": ["B", 1, 1],
+         "shared_memory": 64, )" +
+         secondFlags + R"( "parameters": [
+           {"kind": "tensor_map", "of": "x.copy", "box": [16, 64]}]}]},
+      {"kernels": [
+        {"name": "both", "block": [32, 1, 1], "grid": [1, 1, 1],
+         "shared_memory": 0, "parameters": [
+           {"kind": "pointer", "of": "y"},
+           {"kind": "pointer", "of": "x.copy"}]}]}]}]})";
+}
+
+std::string getErrorOf(const std::string &text) {
+  Result<Manifest> manifest = parseManifest(text);
+  return manifest ? "no error" : manifest.error().message;
+}
+
+class WorkspaceTest : public KernelFixture {
+protected:
+  void SetUp() override {
+    KernelFixture::SetUp();
+    log->parameterSizesOf = {{"direct", {8}},
+                             {"copy", {8, 8}},
+                             {"use", {sizeof(CUtensorMap)}},
+                             {"both", {8, 8}}};
+    load(manifestText());
+  }
+  void TearDown() override {
+    kernel.reset();
+    KernelFixture::TearDown();
+  }
+
+  void load(const std::string &text) {
+    Result<Manifest> parsed = parseManifest(text);
+    ASSERT_TRUE(bool(parsed)) << parsed.error().message;
+    Result<Kernel> loaded = Kernel::load(openDevice(), *parsed, "f", "ptx");
+    ASSERT_TRUE(bool(loaded)) << loaded.error().message;
+    kernel = *loaded;
+  }
+
+  TensorView getView(int64_t length, uint64_t address) {
+    TensorView tensor = view({2, 3, length, 64}, ElementType::F16);
+    tensor.data = address;
+    return tensor;
+  }
+  int64_t getSize(int64_t length) {
+    Result<int64_t> size = kernel->getWorkspaceSize({getView(length, 0x10000)},
+                                                    {getView(length, 0x20000)});
+    EXPECT_TRUE(bool(size));
+    return size ? *size : -1;
+  }
+  std::string launch(int64_t length, CUdeviceptr workspace = 0) {
+    Status status = kernel->launch(nullptr, {getView(length, 0x10000)},
+                                   {getView(length, 0x20000)}, workspace);
+    return status.ok() ? "" : status.error().message;
+  }
+
+  std::optional<Kernel> kernel;
+};
+} // namespace
+
+TEST_F(WorkspaceTest, OnlyWhatTheVersionUsesTakesRoom) {
+  EXPECT_EQ(getSize(0), 0);
+  EXPECT_EQ(getSize(1), 0);
+  EXPECT_EQ(getSize(10), 2 * 3 * 10 * 64 * 2);
+  // 11 x 5 floats are 220 bytes, and tensors start at multiples of 256.
+  EXPECT_EQ(getSize(11), 256 + 2 * 3 * 11 * 64 * 2);
+}
+
+TEST_F(WorkspaceTest, AGivenWorkspaceIsUsed) {
+  ASSERT_EQ(launch(11, 0x30000), "");
+  ASSERT_EQ(log->launches.size(), 1u);
+  EXPECT_EQ(log->launches[0].parameters,
+            (std::vector<uint64_t>{0x30000, 0x30100}));
+  EXPECT_EQ(log->pools, 0);
+  EXPECT_EQ(launch(11, 0x30001),
+            "expected a workspace at a multiple of 256 bytes");
+}
+
+TEST_F(WorkspaceTest, ItComesFromThePoolOtherwise) {
+  ASSERT_EQ(launch(10), "");
+  ASSERT_EQ(launch(10), "");
+  EXPECT_EQ(log->pools, 1);
+  EXPECT_EQ(log->pooled, 0);
+  EXPECT_EQ(log->pooledBytes, (std::vector<size_t>{7680, 7680}));
+  ASSERT_EQ(log->launches.size(), 4u);
+  // What one kernel writes is what the next one's map is of.
+  uint64_t address = log->launches[0].parameters[0];
+  EXPECT_EQ(log->launches[0].parameters[1], 3u * 10 * 64);
+  const FakeTensorMap &map = log->tensorMaps[log->launches[1].parameters[0]];
+  EXPECT_EQ(map.address, address);
+  EXPECT_EQ(map.sizes, (std::vector<uint64_t>{64, 10, 3, 2}));
+  EXPECT_EQ(map.byteStrides,
+            (std::vector<uint64_t>{128, 10 * 128, 3 * 10 * 128}));
+}
+
+TEST_F(WorkspaceTest, NothingIsAllocatedWithoutNeed) {
+  ASSERT_EQ(launch(1), "");
+  ASSERT_EQ(launch(0), "");
+  EXPECT_EQ(log->pools, 0);
+  EXPECT_EQ(log->launches.size(), 1u);
+}
+
+TEST_F(WorkspaceTest, ThePoolMayBeTooSmall) {
+  EXPECT_EQ(launch(int64_t(1) << 28)
+                .find("allocating a workspace of 211527139328 bytes of device "
+                      "memory failed: CUDA_ERROR_OUT_OF_MEMORY"),
+            0u);
+  load(manifestText(R"("shape": ["B", "N", "N", 64])"));
+  TensorView x = getView(1 << 29, 0x10000), out = getView(1 << 29, 0x20000);
+  for (TensorView *tensor : {&x, &out})
+    tensor->shape[0] = 1 << 20;
+  EXPECT_EQ(kernel->launch(nullptr, {x}, {out}).error().message,
+            "workspace 'x.copy' has more bytes than an address; split the "
+            "batch");
+}
+
+TEST_F(WorkspaceTest, OnlyALaterKernelStartsEarly) {
+  ASSERT_EQ(launch(10, 0x30000), "");
+  EXPECT_FALSE(log->launches[0].startsEarly);
+  EXPECT_FALSE(log->launches[1].startsEarly);
+  log->launches.clear();
+  load(manifestText(R"("shape": ["B", 3, "N", 64])",
+                    R"("starts_early": true,)"));
+  ASSERT_EQ(launch(10, 0x30000), "");
+  EXPECT_FALSE(log->launches[0].startsEarly);
+  EXPECT_TRUE(log->launches[1].startsEarly);
+  EXPECT_EQ(log->launches[1].grid, (std::array<unsigned, 3>{2, 1, 1}));
+}
+
+TEST_F(WorkspaceTest, Malformed) {
+  EXPECT_EQ(getErrorOf(manifestText(R"("shape": ["M", 64])")),
+            "malformed manifest: the dimension 'M' of workspace 'x.copy' is "
+            "none of function 'f'");
+  EXPECT_EQ(getErrorOf(manifestText(R"("shape": [])")),
+            "malformed manifest: expected dimensions of workspace 'x.copy' of "
+            "function 'f'");
+  EXPECT_EQ(getErrorOf(manifestText(R"("shape": ["B", 3, "N", 60])")),
+            "malformed manifest: expected an 'alignment' of 16, "
+            "'unit_inner_stride' and a 'stride_multiple' of 8, or multiples, "
+            "for the tensor map of 'x.copy' of kernel 'use'");
+  std::string name = manifestText();
+  name.replace(name.find("x.copy"), 6, "x");
+  EXPECT_EQ(getErrorOf(name), "malformed manifest: the name 'x' stands twice "
+                              "in function 'f'");
+  std::string when = manifestText();
+  when.replace(when.find(R"("N", 10)"), 7, R"("$address.y", 10)");
+  EXPECT_EQ(getErrorOf(when), "malformed manifest: no tensor 'y' for "
+                              "'$address.y' in version 1 of function 'f'");
+  EXPECT_EQ(getErrorOf(manifestText(R"("shape": ["B", 3, "N", 64])",
+                                    R"("starts_early": 1,)")),
+            "malformed manifest: expected 'starts_early' in kernel 'use' to "
+            "be true or false");
+}
