@@ -18,9 +18,12 @@ llvm_config.use_default_substitutions()
 # For not and split-file, which have no substitutions of their own.
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 llvm_config.add_tool_substitutions(
-    ["attnfuse-opt", "attnfuse-compile", "attnfuse-run"],
+    ["attnfuse-opt", "attnfuse-compile", "attnfuse-run", "attnfuse-lsp-server",
+     "attnfuse-reduce", "attnfuse-translate"],
     [os.path.join(config.attnfuse_obj_root, "bin"), config.llvm_tools_dir],
 )
+config.substitutions.append(("%llvm-tools", config.llvm_tools_dir))
+config.substitutions.append(("%mlir-dir", config.mlir_dir))
 config.substitutions.append(("%mlir-opt", os.path.join(config.llvm_tools_dir, "mlir-opt")))
 config.substitutions.append(("%mlir-runner", os.path.join(config.llvm_tools_dir, "mlir-runner")))
 config.substitutions.append(("%plugin", os.path.join(config.attnfuse_obj_root, "lib", "AttnFusePlugin.so")))

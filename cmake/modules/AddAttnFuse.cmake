@@ -47,18 +47,11 @@ function(add_attnfuse_tool name)
   endif()
 endfunction()
 
-# add_attnfuse_portable_tool(NAME sources...)
-# The tool of that name once more, for machines without LLVM: the target
-# NAME-portable, in portable/ of the build folder. It is linked against the
-# project's libraries and LLVM's archives by path, dead sections dropped, and loads
-# nothing but libc and libm. The targets cannot be linked instead: their interfaces
-# name the shared libraries.
-function(add_attnfuse_portable_tool name)
-  set(target ${name}-portable)
-  add_executable(${target} EXCLUDE_FROM_ALL ${ARGN})
-  llvm_update_compile_flags(${target})
-  set_target_properties(${target} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/portable OUTPUT_NAME ${name})
+# attnfuse_link_archives(TARGET)
+# Links TARGET against the project's libraries and LLVM's archives by path, dead
+# sections dropped, so that it loads nothing but libc and libm. The targets cannot
+# be linked instead: their interfaces name the shared libraries.
+function(attnfuse_link_archives target)
   get_property(libs GLOBAL PROPERTY ATTNFUSE_LIBS)
   add_dependencies(${target} ${libs})
   list(TRANSFORM libs REPLACE "(.+)" "$<TARGET_FILE:\\1>")
@@ -68,9 +61,46 @@ function(add_attnfuse_portable_tool name)
   find_library(ATTNFUSE_STATIC_ZSTD NAMES libzstd.a REQUIRED)
   target_link_options(${target} PRIVATE
     -Wl,--gc-sections -Wl,--strip-all -static-libstdc++ -static-libgcc)
+  # LINK_DEPENDS: paths inside a group are no files to CMake.
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${libs})
   target_link_libraries(${target} PRIVATE
     -Wl,--start-group ${libs} ${archives} -Wl,--end-group
     ${ATTNFUSE_STATIC_ZSTD} ${ATTNFUSE_STATIC_Z} m dl pthread)
+endfunction()
+
+# add_attnfuse_portable_tool(NAME sources...)
+# The tool of that name once more, for machines without LLVM: the target
+# NAME-portable, in portable/ of the build folder.
+function(add_attnfuse_portable_tool name)
+  set(target ${name}-portable)
+  add_executable(${target} EXCLUDE_FROM_ALL ${ARGN})
+  llvm_update_compile_flags(${target})
+  set_target_properties(${target} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/portable OUTPUT_NAME ${name})
+  attnfuse_link_archives(${target})
+endfunction()
+
+# add_attnfuse_portable_library(NAME LIBRARY EXPORTS VERSION_SCRIPT)
+# libNAME.so, for machines without LLVM, in lib/ of the build folder: what the
+# version script names of LIBRARY and all that it needs, the rest hidden.
+function(add_attnfuse_portable_library name library)
+  cmake_parse_arguments(ARG "" "EXPORTS" "" ${ARGN})
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
+  file(GENERATE OUTPUT ${source} CONTENT "// Everything comes from ${library}.\n")
+  set(exports ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_EXPORTS})
+  add_library(${name}-shared SHARED ${source})
+  set_target_properties(${name}-shared PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib OUTPUT_NAME ${name}
+    LINK_DEPENDS ${exports})
+  target_link_options(${name}-shared PRIVATE
+    -Wl,--version-script,${exports} -Wl,--build-id=sha1 -Wl,-z,defs)
+  target_link_libraries(${name}-shared PRIVATE
+    -Wl,--whole-archive $<TARGET_FILE:${library}> -Wl,--no-whole-archive)
+  attnfuse_link_archives(${name}-shared)
+  set_property(GLOBAL APPEND PROPERTY ATTNFUSE_TOOLS ${name}-shared)
+  if(ATTNFUSE_INSTALL)
+    install(TARGETS ${name}-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  endif()
 endfunction()
 
 # add_attnfuse_unittest(NAME sources... [LINK_LIBS libs...] [MLIR_LIBS libs...])

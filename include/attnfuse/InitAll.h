@@ -11,6 +11,7 @@
 #include "attnfuse/Compiler/Compiler.h"
 #include "attnfuse/Conversion/Passes.h"
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/BufferizableOpInterfaceImpl.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
 #include "attnfuse/Pipelines/Pipelines.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -21,6 +22,7 @@ namespace mlir::attnfuse {
 /// interfaces and translations that its pipelines call.
 inline void registerAllDialects(DialectRegistry &registry) {
   registerCompilerDialects(registry);
+  registerBufferizableOpInterfaceExternalModels(registry);
   registerCpuPipelineInterfaces(registry);
 }
 

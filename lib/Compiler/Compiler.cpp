@@ -30,6 +30,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -39,8 +40,10 @@ namespace {
 /// Keeps diagnostics as text while it lives.
 class DiagnosticLog {
 public:
-  explicit DiagnosticLog(MLIRContext *context)
-      : context(context), printsOps(context->shouldPrintOpOnDiagnostic()),
+  DiagnosticLog(MLIRContext *context,
+                const std::function<void(const Diagnostic &)> &listener)
+      : context(context), listener(listener),
+        printsOps(context->shouldPrintOpOnDiagnostic()),
         handler(context, [this](Diagnostic &diagnostic) { add(diagnostic); }) {
     context->printOpOnDiagnostic(false);
   }
@@ -58,6 +61,8 @@ public:
 
 private:
   void add(const Diagnostic &diagnostic) {
+    if (listener)
+      listener(diagnostic);
     bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
     llvm::raw_string_ostream os(isError ? errors : remarks);
     print(os, diagnostic, isError ? "" : "remark: ");
@@ -74,6 +79,7 @@ private:
   }
 
   MLIRContext *context;
+  const std::function<void(const Diagnostic &)> &listener;
   bool printsOps;
   std::string errors;
   std::string remarks;
@@ -109,13 +115,35 @@ LogicalResult run(ModuleOp module,
   return pm.run(module);
 }
 
+/// The levels that no machine has a part in.
+llvm::Expected<CompiledModule>
+compileWithoutTarget(ModuleOp module, const CompileOptions &options) {
+  DiagnosticLog log(module.getContext(), options.listener);
+  bool isFused = options.emit == EmitLevel::Fused;
+  if (failed(run(module, [&](OpPassManager &pm) {
+        if (isFused)
+          return buildFusePipeline(pm);
+        pm.addPass(createConvertAttnFuseToLinalgPass());
+        pm.addPass(createCanonicalizerPass());
+      })))
+    return log.takeError();
+  CompiledModule result;
+  result.code = printModule(module);
+  result.explanation = log.getRemarks().str();
+  return result;
+}
+
 /// Compiles `module` in place.
-llvm::Expected<CompiledModule> compileInPlace(ModuleOp module, EmitLevel emit) {
+llvm::Expected<CompiledModule> compileInPlace(ModuleOp module,
+                                              const CompileOptions &options) {
+  EmitLevel emit = options.emit;
+  if (emit == EmitLevel::Fused || emit == EmitLevel::Linalg)
+    return compileWithoutTarget(module, options);
   llvm::Expected<TargetInfo> target = getTargetOf(module);
   if (!target)
     return target.takeError();
   CompiledModule result;
-  DiagnosticLog log(module.getContext());
+  DiagnosticLog log(module.getContext(), options.listener);
 
   BlocksByFunction written = collectBlocks(module);
   if (failed(run(module, [](OpPassManager &pm) {
@@ -180,7 +208,24 @@ mlir::attnfuse::compileModule(ModuleOp module, const CompileOptions &options) {
     (*copy)->setAttr(kTargetAttrName,
                      getTargetAttr(module.getContext(), *target));
   }
-  return compileInPlace(*copy, options.emit);
+  return compileInPlace(*copy, options);
+}
+
+std::string mlir::attnfuse::findChip(int capability) {
+  std::string best;
+  int bestNumber = 0;
+  for (const TargetInfo &target : getKnownTargets()) {
+    StringRef name = target.name;
+    int number;
+    if (!name.consume_front("sm_") ||
+        name.take_while([](char c) { return llvm::isDigit(c); })
+            .getAsInteger(10, number) ||
+        number > capability || number < bestNumber)
+      continue;
+    best = target.name;
+    bestNumber = number;
+  }
+  return best;
 }
 
 void mlir::attnfuse::registerCompilerDialects(DialectRegistry &registry) {

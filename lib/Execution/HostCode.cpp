@@ -95,8 +95,13 @@ HostCode::~HostCode() = default;
 
 llvm::Expected<std::unique_ptr<HostCode>>
 HostCode::compile(ModuleOp module, StringRef function) {
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
+  // Once per process, and safe from several threads.
+  static const bool initialized = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    return true;
+  }();
+  (void)initialized;
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
 

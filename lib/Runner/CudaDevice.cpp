@@ -9,7 +9,6 @@
 #include "DeviceImage.h"
 #include "attnfuse/Compiler/Compiler.h"
 #include "attnfuse/Runtime/Kernel.h"
-#include "attnfuse/Target/TargetInfo.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -323,25 +322,6 @@ private:
   std::string chip;
   MemoryLayout layout;
 };
-
-/// The name of the newest chip in the table that the device can run: the
-/// device's own, or the one before.
-std::string findChip(int capability) {
-  std::string best;
-  int bestNumber = 0;
-  for (const TargetInfo &target : getKnownTargets()) {
-    StringRef name = target.name;
-    int number;
-    if (!name.consume_front("sm_") ||
-        name.take_while([](char c) { return llvm::isDigit(c); })
-            .getAsInteger(10, number) ||
-        number > capability || number < bestNumber)
-      continue;
-    best = target.name;
-    bestNumber = number;
-  }
-  return best;
-}
 } // namespace
 
 llvm::Expected<std::unique_ptr<Device>>

@@ -33,7 +33,7 @@ module attributes {attnfuse.target = #attnfuse.target<"a100">} {
   // CHECK:         %[[A:.*]] = attnfuse.launch @attnfuse_kernels_0::@block_attention_0 ins(
   // CHECK-SAME:      {my.layer = 3 : i64}
   // CHECK:         scf.for
-  // CHECK:           %[[B:.*]] = attnfuse.launch @attnfuse_kernels_0::@block_attention_1 ins(%{{[^,]*}}, %[[A]], %[[A]]
+  // CHECK:           %[[B:.*]] = attnfuse.launch @attnfuse_kernels_0::@block_attention_1 ins(%{{[^,]*}}, %[[A]] :
   // CHECK:           arith.addf %[[B]]
   // CHECK-NOT:     attnfuse.attention
   func.func @block(%q: tensor<2x8x?x64xf16>, %x: tensor<2x?x512xf16>, %n: index) -> tensor<2x8x?x64xf16> {

@@ -36,13 +36,16 @@ cl::opt<std::string>
          cl::value_desc("name"), cl::cat(category));
 cl::opt<EmitLevel> emitLevel(
     "emit", cl::desc("How far to compile"), cl::init(EmitLevel::PTX),
-    cl::values(clEnumValN(EmitLevel::Schedule, "schedule",
+    cl::values(clEnumValN(EmitLevel::Fused, "fused", "fused ops (MLIR)"),
+               clEnumValN(EmitLevel::Schedule, "schedule",
                           "fused ops with their schedules (MLIR)"),
                clEnumValN(EmitLevel::NVVM, "nvvm",
                           "kernels in the llvm and nvvm dialects (MLIR)"),
                clEnumValN(EmitLevel::LLVM, "llvm", "optimized LLVM IR"),
                clEnumValN(EmitLevel::PTX, "ptx", "PTX text (default)"),
-               clEnumValN(EmitLevel::Cubin, "cubin", "PTX assembled by ptxas")),
+               clEnumValN(EmitLevel::Cubin, "cubin", "PTX assembled by ptxas"),
+               clEnumValN(EmitLevel::Linalg, "linalg",
+                          "what the CPU executes (MLIR)")),
     cl::cat(category));
 cl::opt<bool> explainDecisions(
     "explain", cl::desc("Say what was fused, the schedule, and what it takes"),
@@ -101,7 +104,7 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
 
   llvm::Expected<CompiledModule> compiled =
-      compileModule(*module, {chip, emitLevel});
+      compileModule(*module, {chip, emitLevel, {}});
   if (!compiled)
     return fail(llvm::toString(compiled.takeError()));
   if (auto status = writeOutputs(files, *compiled); !status.ok())

@@ -15,9 +15,11 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
+#include <functional>
 #include <string>
 
 namespace mlir {
+class Diagnostic;
 class DialectRegistry;
 } // namespace mlir
 
@@ -25,6 +27,8 @@ namespace mlir::attnfuse {
 
 /// How far to compile. All but PTX and Cubin stop for inspection.
 enum class EmitLevel {
+  /// Fused: MLIR. Needs no target.
+  Fused,
   /// Fused, with schedules: MLIR.
   Schedule,
   /// Kernels in the llvm and nvvm dialects: MLIR.
@@ -34,6 +38,8 @@ enum class EmitLevel {
   PTX,
   /// PTX assembled by ptxas.
   Cubin,
+  /// What the CPU path executes, as linalg on tensors: MLIR. Needs no target.
+  Linalg,
 };
 
 struct CompileOptions {
@@ -41,6 +47,8 @@ struct CompileOptions {
   /// module's own `attnfuse.target`.
   std::string target;
   EmitLevel emit = EmitLevel::PTX;
+  /// Gets every diagnostic of the passes as it comes, if it is set.
+  std::function<void(const Diagnostic &)> listener;
 };
 
 struct CompiledModule {
@@ -60,6 +68,10 @@ llvm::Expected<CompiledModule> compileModule(ModuleOp module,
 
 /// Assembles PTX by the ptxas of $CUDA_HOME/bin or $PATH.
 llvm::Expected<std::string> assemblePTX(StringRef ptx, StringRef chip);
+
+/// The newest chip of the table whose code runs on a device of this compute
+/// capability (ten times the major plus the minor number); empty if none does.
+std::string findChip(int capability);
 
 /// The dialects, interfaces and translations of compileModule.
 void registerCompilerDialects(DialectRegistry &registry);

@@ -83,7 +83,9 @@ def ConvertAttnFuseLaunchToRuntimePass
     Each launch on memrefs becomes a call of `attnfuseHostLaunch`
     (attnfuse-c/Host.h), and each `gpu.binary` that is launched global
     constants with its PTX and manifest. What is made of memrefs takes
-    `expand-strided-metadata` and `finalize-memref-to-llvm` after this.
+    `expand-strided-metadata` and `finalize-memref-to-llvm` after this. Where no
+    op of the dialect is left, its attributes on the module and its functions go
+    too.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::memref::MemRefDialect"];

@@ -14,12 +14,6 @@
 
 using namespace attnfuse;
 
-static_assert(int(ElementType::F16) == ATTNFUSE_HOST_F16 &&
-              int(ElementType::BF16) == ATTNFUSE_HOST_BF16 &&
-              int(ElementType::F32) == ATTNFUSE_HOST_F32 &&
-              int(ElementType::I32) == ATTNFUSE_HOST_I32 &&
-              int(ElementType::I64) == ATTNFUSE_HOST_I64);
-
 namespace {
 /// The functions of an image, loaded per device.
 struct LoadedImage {
@@ -34,7 +28,7 @@ struct HostRuntime {
   std::mutex mutex;
   std::shared_ptr<const CudaDriver> driver;
   std::map<int, CudaDeviceRef> devices;
-  AttnFuseHostErrorHandler handler = nullptr;
+  AttnfuseHostErrorHandler handler = nullptr;
   void *userData = nullptr;
 };
 
@@ -47,14 +41,14 @@ HostRuntime &getRuntime() {
 /// The ordinal of the device of the calling thread's context.
 int getCurrentDevice(const CudaDriver &driver) {
   CUdevice device = 0;
-  if (!driver.ctxGetDevice || driver.ctxGetDevice(&device) != 0)
+  if (driver.ctxGetDevice(&device) != 0)
     return 0;
   // A device's handle is its ordinal.
   return device;
 }
 
 /// Expects the lock. The kernel stays where it is.
-Result<const Kernel *> getKernel(HostRuntime &runtime, AttnFuseHostImage &image,
+Result<const Kernel *> getKernel(HostRuntime &runtime, AttnfuseHostImage &image,
                                  const char *function) {
   if (!runtime.driver) {
     auto driver = CudaDriver::load();
@@ -90,94 +84,77 @@ Result<const Kernel *> getKernel(HostRuntime &runtime, AttnFuseHostImage &image,
               .first->second;
 }
 
-/// Takes operands off a list of words.
-class OperandReader {
-public:
-  OperandReader(const int64_t *words, int64_t count)
-      : next(words), end(words + count) {}
+Result<TensorView> getView(const AttnfuseValue &value,
+                           const std::string &what) {
+  if (value.type < ATTNFUSE_F16 || value.type > ATTNFUSE_I64)
+    return Error{what + ": expected an AttnfuseElementType, got " +
+                 std::to_string(value.type)};
+  if (value.rank < 0 || value.rank > ATTNFUSE_MAX_RANK)
+    return Error{what + ": expected 0 to " +
+                 std::to_string(ATTNFUSE_MAX_RANK) + " dimensions, got " +
+                 std::to_string(value.rank)};
+  return TensorView{reinterpret_cast<uintptr_t>(value.data),
+                    ElementType(value.type),
+                    {value.sizes, value.sizes + value.rank},
+                    {value.strides, value.strides + value.rank}};
+}
 
-  Status read(ArgumentValue &value) {
-    if (end - next < 2)
-      return makeEndError();
-    int64_t rank = *next++;
-    if (rank < 0) {
-      value = *next++;
-      return {};
-    }
-    int64_t type = *next++;
-    if (type < 0 || type > int64_t(ElementType::I64))
-      return Error{"expected an element type of attnfuse-c/Host.h, got " +
-                   std::to_string(type)};
-    if ((end - next - 1) / 2 < rank || end == next)
-      return makeEndError();
-    TensorView view;
-    view.type = ElementType(type);
-    view.data = *next++;
-    view.shape.assign(next, next + rank);
-    view.strides.assign(next + rank, next + 2 * rank);
-    next += 2 * rank;
-    value = std::move(view);
-    return {};
-  }
-
-  bool isAtEnd() const { return next == end; }
-
-private:
-  static Error makeEndError() {
-    return Error{"expected words for each argument and result, got too few"};
-  }
-  const int64_t *next, *end;
-};
-
-Status launch(AttnFuseHostImage &image, const char *function, int64_t stream,
-              int64_t numWords, const int64_t *operands) {
+Status launch(AttnfuseHostImage &image, const char *name, int64_t stream,
+              const AttnfuseValue *arguments, size_t numArguments,
+              const AttnfuseValue *results, size_t numResults) {
   HostRuntime &runtime = getRuntime();
   const Kernel *kernel = nullptr;
   {
     std::lock_guard<std::mutex> lock(runtime.mutex);
-    auto found = getKernel(runtime, image, function);
+    auto found = getKernel(runtime, image, name);
     if (!found)
       return found.error();
     kernel = *found;
   }
-  const ManifestFunction &entry = kernel->getFunction();
-  OperandReader reader(operands, numWords);
-  std::vector<ArgumentValue> arguments(entry.arguments.size());
-  for (ArgumentValue &argument : arguments)
-    if (Status status = reader.read(argument); !status.ok())
-      return status;
-  std::vector<TensorView> results;
-  for (const ManifestTensor &result : entry.results) {
-    ArgumentValue value;
-    if (Status status = reader.read(value); !status.ok())
-      return status;
-    auto *view = std::get_if<TensorView>(&value);
+  const ManifestFunction &function = kernel->getFunction();
+  if (numArguments != function.arguments.size() ||
+      numResults != function.results.size())
+    return Error{"expected " + std::to_string(function.arguments.size()) +
+                 " arguments and " + std::to_string(function.results.size()) +
+                 " results, got " + std::to_string(numArguments) + " and " +
+                 std::to_string(numResults)};
+  std::vector<ArgumentValue> argumentValues;
+  std::vector<TensorView> resultViews;
+  for (size_t i = 0; i < numArguments + numResults; ++i) {
+    bool isResult = i >= numArguments;
+    const AttnfuseValue &value =
+        isResult ? results[i - numArguments] : arguments[i];
+    if (!isResult && function.arguments[i].isScalar()) {
+      argumentValues.push_back(value.scalar);
+      continue;
+    }
+    Result<TensorView> view = getView(value, function.describeTensor(i));
     if (!view)
-      return Error{"expected a tensor for result '" + result.name +
-                   "', got a scalar"};
-    results.push_back(std::move(*view));
+      return view.error();
+    if (isResult)
+      resultViews.push_back(std::move(*view));
+    else
+      argumentValues.push_back(std::move(*view));
   }
-  if (!reader.isAtEnd())
-    return Error{"expected words for " +
-                 std::to_string(entry.arguments.size()) + " arguments and " +
-                 std::to_string(entry.results.size()) +
-                 " results, got more"};
-  return kernel->launch(reinterpret_cast<CUstream>(stream), arguments, results);
+  return kernel->launch(reinterpret_cast<CUstream>(stream), argumentValues,
+                        resultViews);
 }
 } // namespace
 
-int32_t attnfuseHostGetVersion() { return ATTNFUSE_HOST_VERSION; }
+int attnfuseHostGetVersion() { return ATTNFUSE_HOST_VERSION; }
 
-void attnfuseHostLaunch(AttnFuseHostImage *image, const char *function,
-                        int64_t stream, int64_t numWords,
-                        const int64_t *operands) {
-  Status status = launch(*image, function, stream, numWords, operands);
+void attnfuseHostLaunch(AttnfuseHostImage *image, const char *function,
+                        int64_t stream, const AttnfuseValue *arguments,
+                        int64_t numArguments, const AttnfuseValue *results,
+                        int64_t numResults) {
+  Status status = launch(*image, function, stream, arguments, numArguments,
+                         results, numResults);
   if (status.ok())
     return;
   std::string message = "attnfuse: launching '" + std::string(function) +
                         "': " + status.error().message;
   HostRuntime &runtime = getRuntime();
-  AttnFuseHostErrorHandler handler;
+  AttnfuseHostErrorHandler handler;
   void *userData;
   {
     std::lock_guard<std::mutex> lock(runtime.mutex);
@@ -190,7 +167,7 @@ void attnfuseHostLaunch(AttnFuseHostImage *image, const char *function,
   std::abort();
 }
 
-void attnfuseHostSetErrorHandler(AttnFuseHostErrorHandler handler,
+void attnfuseHostSetErrorHandler(AttnfuseHostErrorHandler handler,
                                  void *userData) {
   HostRuntime &runtime = getRuntime();
   std::lock_guard<std::mutex> lock(runtime.mutex);

@@ -31,15 +31,15 @@ static constexpr StringLiteral kLaunchFunction = "attnfuseHostLaunch";
 
 static std::optional<int64_t> getElementCode(Type type) {
   if (type.isF16())
-    return ATTNFUSE_HOST_F16;
+    return ATTNFUSE_F16;
   if (type.isBF16())
-    return ATTNFUSE_HOST_BF16;
+    return ATTNFUSE_BF16;
   if (type.isF32())
-    return ATTNFUSE_HOST_F32;
+    return ATTNFUSE_F32;
   if (type.isInteger(32))
-    return ATTNFUSE_HOST_I32;
+    return ATTNFUSE_I32;
   if (type.isInteger(64))
-    return ATTNFUSE_HOST_I64;
+    return ATTNFUSE_I64;
   return std::nullopt;
 }
 
@@ -49,18 +49,24 @@ public:
   explicit HostCodeBuilder(ModuleOp module)
       : module(module), symbols(module),
         pointer(LLVM::LLVMPointerType::get(module.getContext())),
-        word(IntegerType::get(module.getContext(), 64)) {}
+        word(IntegerType::get(module.getContext(), 64)) {
+    Type half = IntegerType::get(module.getContext(), 32);
+    Type extents = LLVM::LLVMArrayType::get(word, ATTNFUSE_MAX_RANK);
+    valueType = LLVM::LLVMStructType::getLiteral(
+        module.getContext(), {pointer, word, half, half, extents, extents});
+  }
 
   LogicalResult convert(LaunchOp launch);
 
 private:
   /// A constant of `bytes`, with a zero byte behind it.
   LLVM::GlobalOp createBytes(Location loc, const Twine &name, StringRef bytes);
-  /// The AttnFuseHostImage of `binary`; null after an error.
+  /// The AttnfuseHostImage of `binary`; null after an error.
   LLVM::GlobalOp getImage(gpu::BinaryOp binary);
   LLVM::LLVMFuncOp getLaunchFunction(Location loc);
-  LogicalResult appendOperand(OpBuilder &b, LaunchOp launch, Value operand,
-                              SmallVectorImpl<Value> &words);
+  /// Stores `operand` as the AttnfuseValue of number `index` in `buffer`.
+  LogicalResult storeOperand(OpBuilder &b, LaunchOp launch, Value operand,
+                             Value buffer, int32_t index);
   Value makeConstant(OpBuilder &b, Location loc, int64_t value) {
     return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
   }
@@ -68,6 +74,8 @@ private:
   ModuleOp module;
   SymbolTable symbols;
   Type pointer, word;
+  /// An AttnfuseValue, field by field.
+  Type valueType;
   llvm::DenseMap<Operation *, LLVM::GlobalOp> images;
   llvm::StringMap<LLVM::GlobalOp> names;
 };
@@ -131,7 +139,7 @@ LLVM::GlobalOp HostCodeBuilder::getImage(gpu::BinaryOp binary) {
 LLVM::LLVMFuncOp HostCodeBuilder::getLaunchFunction(Location loc) {
   auto type = LLVM::LLVMFunctionType::get(
       LLVM::LLVMVoidType::get(module.getContext()),
-      {pointer, pointer, word, word, pointer});
+      {pointer, pointer, word, pointer, word, pointer, word});
   if (Operation *known = symbols.lookup(kLaunchFunction)) {
     auto function = dyn_cast<LLVM::LLVMFuncOp>(known);
     if (function && function.getFunctionType() == type)
@@ -146,14 +154,20 @@ LLVM::LLVMFuncOp HostCodeBuilder::getLaunchFunction(Location loc) {
   return function;
 }
 
-LogicalResult HostCodeBuilder::appendOperand(OpBuilder &b, LaunchOp launch,
-                                             Value operand,
-                                             SmallVectorImpl<Value> &words) {
+LogicalResult HostCodeBuilder::storeOperand(OpBuilder &b, LaunchOp launch,
+                                            Value operand, Value buffer,
+                                            int32_t index) {
   Location loc = launch.getLoc();
+  auto store = [&](Value value, ArrayRef<LLVM::GEPArg> field) {
+    SmallVector<LLVM::GEPArg> path{index};
+    llvm::append_range(path, field);
+    Value slot =
+        LLVM::GEPOp::create(b, loc, pointer, valueType, buffer, path);
+    LLVM::StoreOp::create(b, loc, value, slot);
+  };
   auto type = dyn_cast<MemRefType>(operand.getType());
   if (!type) {
-    words.push_back(makeConstant(b, loc, -1));
-    words.push_back(operand);
+    store(operand, {1});
     return success();
   }
   std::optional<int64_t> code = getElementCode(type.getElementType());
@@ -163,8 +177,14 @@ LogicalResult HostCodeBuilder::appendOperand(OpBuilder &b, LaunchOp launch,
            << type;
   if (!type.isStrided())
     return launch.emitOpError("expected a memref with strides, got ") << type;
+  if (type.getRank() > ATTNFUSE_MAX_RANK)
+    return launch.emitOpError("expected at most ")
+           << ATTNFUSE_MAX_RANK << " dimensions for the runtime, got " << type;
   auto toWord = [&](Value index) -> Value {
     return arith::IndexCastOp::create(b, loc, word, index);
+  };
+  auto makeHalf = [&](int32_t value) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
   };
   auto parts = memref::ExtractStridedMetadataOp::create(b, loc, operand);
   Value base = toWord(
@@ -172,13 +192,14 @@ LogicalResult HostCodeBuilder::appendOperand(OpBuilder &b, LaunchOp launch,
   Value offset = arith::MulIOp::create(
       b, loc, toWord(parts.getOffset()),
       makeConstant(b, loc, type.getElementTypeBitWidth() / 8));
-  words.push_back(makeConstant(b, loc, type.getRank()));
-  words.push_back(makeConstant(b, loc, *code));
-  words.push_back(arith::AddIOp::create(b, loc, base, offset));
-  for (Value size : parts.getSizes())
-    words.push_back(toWord(size));
-  for (Value stride : parts.getStrides())
-    words.push_back(toWord(stride));
+  Value address = arith::AddIOp::create(b, loc, base, offset);
+  store(LLVM::IntToPtrOp::create(b, loc, pointer, address), {0});
+  store(makeHalf(*code), {2});
+  store(makeHalf(type.getRank()), {3});
+  for (auto [i, size] : llvm::enumerate(parts.getSizes()))
+    store(toWord(size), {4, int32_t(i)});
+  for (auto [i, stride] : llvm::enumerate(parts.getStrides()))
+    store(toWord(stride), {5, int32_t(i)});
   return success();
 }
 
@@ -201,36 +222,41 @@ LogicalResult HostCodeBuilder::convert(LaunchOp launch) {
   if (!name)
     name = createBytes(loc, entry + "_name", entry);
 
-  OpBuilder b(launch);
-  SmallVector<Value> words;
-  for (Value operand :
-       llvm::concat<Value>(launch.getInputs(), launch.getOuts()))
-    if (failed(appendOperand(b, launch, operand, words)))
-      return failure();
-
   // In the entry block, so that a launch in a loop does not grow the stack.
   auto around = launch->getParentOfType<FunctionOpInterface>();
   if (!around)
     return launch.emitOpError("expected it in a function");
-  auto type = LLVM::LLVMArrayType::get(word, words.size());
-  Value buffer;
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&around.getFunctionBody().front());
-    buffer = LLVM::AllocaOp::create(b, loc, pointer, type,
-                                    makeConstant(b, loc, 1));
-  }
-  for (auto [i, value] : llvm::enumerate(words)) {
-    Value slot = LLVM::GEPOp::create(b, loc, pointer, word, buffer,
-                                     ArrayRef<LLVM::GEPArg>{int32_t(i)});
-    LLVM::StoreOp::create(b, loc, value, slot);
-  }
+  OpBuilder b(launch);
+  auto makeValues = [&](OperandRange operands) -> FailureOr<Value> {
+    Value buffer;
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(&around.getFunctionBody().front());
+      auto type = LLVM::LLVMArrayType::get(valueType, operands.size());
+      buffer = LLVM::AllocaOp::create(b, loc, pointer, type,
+                                      makeConstant(b, loc, 1));
+    }
+    for (auto [i, operand] : llvm::enumerate(operands))
+      if (failed(storeOperand(b, launch, operand, buffer, i)))
+        return failure();
+    return buffer;
+  };
+  FailureOr<Value> inputs = makeValues(launch.getInputs());
+  FailureOr<Value> outs = failure();
+  if (succeeded(inputs))
+    outs = makeValues(launch.getOuts());
+  if (failed(outs))
+    return failure();
   Value stream = launch.getStream();
   if (!stream)
     stream = makeConstant(b, loc, 0);
   Value arguments[] = {LLVM::AddressOfOp::create(b, loc, image),
-                       LLVM::AddressOfOp::create(b, loc, name), stream,
-                       makeConstant(b, loc, words.size()), buffer};
+                       LLVM::AddressOfOp::create(b, loc, name),
+                       stream,
+                       *inputs,
+                       makeConstant(b, loc, launch.getInputs().size()),
+                       *outs,
+                       makeConstant(b, loc, launch.getOuts().size())};
   LLVM::CallOp::create(b, loc, function, arguments);
   launch.erase();
   return success();
@@ -258,6 +284,31 @@ struct ConvertAttnFuseLaunchToRuntimePass
     for (Operation *binary : binaries)
       if (SymbolTable::symbolKnownUseEmpty(binary, getOperation()))
         binary->erase();
+    removeAttributes();
+  }
+
+  /// Once nothing else of the dialect is left, its attributes go, so that tools
+  /// that do not know it can take the module.
+  void removeAttributes() {
+    WalkResult found = getOperation().walk([](Operation *op) {
+      return isa_and_nonnull<AttnFuseDialect>(op->getDialect()) ||
+                     op->hasAttr(kManifestAttrName)
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
+    });
+    if (found.wasInterrupted())
+      return;
+    getOperation()->removeAttr(kTargetAttrName);
+    for (auto function : getOperation().getOps<FunctionOpInterface>()) {
+      StringAttr names[] = {StringAttr::get(&getContext(), kNameAttr),
+                            StringAttr::get(&getContext(), kStreamAttr)};
+      for (StringAttr name : names) {
+        for (unsigned i = 0; i < function.getNumArguments(); ++i)
+          function.removeArgAttr(i, name);
+        for (unsigned i = 0; i < function.getNumResults(); ++i)
+          function.removeResultAttr(i, name);
+      }
+    }
   }
 };
 } // namespace

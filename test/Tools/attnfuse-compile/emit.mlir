@@ -1,6 +1,8 @@
 // RUN: attnfuse-compile %s --chip=sm_80 --emit=schedule | FileCheck %s --check-prefix=SCHEDULE
 // RUN: attnfuse-compile %s --chip=sm_80 --emit=nvvm | FileCheck %s --check-prefix=NVVM
 // RUN: attnfuse-compile %s --chip=sm_80 --emit=llvm | FileCheck %s --check-prefix=LLVM
+// RUN: attnfuse-compile %s --emit=fused | FileCheck %s --check-prefix=FUSED
+// RUN: attnfuse-compile %s --emit=linalg | FileCheck %s --check-prefix=LINALG
 // RUN: attnfuse-compile - --chip=h200 < %s | FileCheck %s --check-prefix=PTX
 
 // The module's own target serves where no chip is given, and the option wins.
@@ -15,6 +17,10 @@
 // RUN: not ls %t/only.json
 // RUN: ls %t/a.b | not grep tmp
 
+// FUSED: attnfuse.attention
+// FUSED-NOT: schedule <
+// LINALG-NOT: attnfuse.softmax
+// LINALG: linalg.generic
 // SCHEDULE: module attributes {attnfuse.target = #attnfuse.target<"sm_80">}
 // SCHEDULE: attnfuse.attention {{.*}}softmax schedule <tile_m
 // SCHEDULE-NOT: gpu.module

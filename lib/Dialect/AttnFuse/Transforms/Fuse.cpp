@@ -351,7 +351,7 @@ void reportHit(AttentionOp op) {
     os << "blocks, ";
   os << stringifyNormalizer(op.getNormalizer());
   remark::passed(op.getLoc(), getRemarkOptions("Fused", op))
-      << "fused into one attention: " << parts;
+      << "fused into one attention: " + parts;
 }
 
 struct FusePass : attnfuse::impl::AttnFuseFusePassBase<FusePass> {

@@ -57,6 +57,16 @@ StringAttr getGivenName(Value value) {
                   : StringAttr();
 }
 
+/// The function's argument that is the stream of what is launched in it, or
+/// null for the default stream.
+Value getStream(Operation *op) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  for (unsigned i = 0; function && i < function.getNumArguments(); ++i)
+    if (function.getArgAttr(i, kStreamAttr))
+      return function.getArgument(i);
+  return {};
+}
+
 /// An uninitialized tensor for a result [B, Hq, Nq, ...] of `op`.
 Value createDestination(OpBuilder &b, AttentionOp op, Value result) {
   auto type = cast<RankedTensorType>(result.getType());
@@ -133,7 +143,7 @@ void Outliner::outline(AttentionOp op) {
   auto launch =
       LaunchOp::create(b, loc, op->getResultTypes(),
                        SymbolRefAttr::get(function), inputs.getArrayRef(), outs,
-                       /*stream=*/Value());
+                       getStream(op));
   launch->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   op->replaceAllUsesWith(launch);
   op->erase();

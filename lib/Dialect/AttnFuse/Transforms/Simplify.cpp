@@ -32,7 +32,8 @@ struct SimplifyPass : attnfuse::impl::AttnFuseSimplifyPassBase<SimplifyPass> {
 
   void runOnOperation() override {
     WalkResult found = getOperation().walk([](Operation *op) {
-      return isa_and_nonnull<AttnFuseDialect>(op->getDialect())
+      return isa_and_nonnull<AttnFuseDialect>(op->getDialect()) &&
+                     !isa<LaunchOp>(op)
                  ? WalkResult::interrupt()
                  : WalkResult::advance();
     });

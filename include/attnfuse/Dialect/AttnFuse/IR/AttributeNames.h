@@ -17,6 +17,9 @@ namespace mlir::attnfuse {
 /// On an argument or result of a function, a string: overrides its name.
 inline constexpr StringLiteral kNameAttr = "attnfuse.name";
 
+/// On an i64 argument of a function: the CUDA stream for the launches in it.
+inline constexpr StringLiteral kStreamAttr = "attnfuse.stream";
+
 /// On a module, a TargetAttr: the machine that code is generated for.
 inline constexpr StringLiteral kTargetAttrName = "attnfuse.target";
 

@@ -14,8 +14,8 @@ def AttnFuseSimplifyPass : Pass<"attnfuse-simplify", "::mlir::func::FuncOp"> {
   let summary = "canonicalize functions that hold ops of the dialect";
   let description = [{
     What `canonicalize` does, which `attnfuse-fuse` expects before it, for
-    functions in which there is an op of the dialect. All others are left as
-    they are.
+    functions in which there is an op of the dialect other than
+    `attnfuse.launch`. All others are left as they are.
   }];
 }
 
@@ -27,7 +27,9 @@ def AttnFuseOutlinePass : Pass<"attnfuse-outline", "::mlir::ModuleOp"> {
     of it. Operands that are dense or integer constants go along. The function
     has the name of the one around the op, of which characters that PTX does
     not allow are replaced by `_`, with `_attention_` and the first number that
-    makes it unique. Names by `attnfuse.name` go along too.
+    makes it unique. Names by `attnfuse.name` go along too. The launch is on the
+    stream that an argument with `attnfuse.stream` of the function around it
+    names, or on the default stream.
 
     Results go to `tensor.empty`, which bufferization can replace by the place
     where a result is needed (`eliminate-empty-tensors`).
@@ -63,10 +65,10 @@ def AttnFuseReportFusionPass : Pass<"attnfuse-report-fusion", "::mlir::func::Fun
   let summary = "report which attentions are fused, and why others are not";
   let description = [{
     Changes nothing. Counts each `attnfuse.attention` as a hit and each
-    `attnfuse.weighted_sum`, where a chain ends, as a miss: as statistics
-    (`--mlir-pass-statistics`), as a remark for each miss with its reason and
-    one for each function with its counts, and as the optimization remarks of
-    `attnfuse-fuse`.
+    `attnfuse.weighted_sum`, where a chain ends, as a miss: as a remark for each
+    miss with its reason and one for each function with its counts, as the
+    optimization remarks of `attnfuse-fuse`, and as statistics
+    (`--mlir-pass-statistics`, where LLVM was built with them).
   }];
   let statistics = [
     Statistic<"numHits", "hits", "attentions that are one op">,

@@ -1,0 +1,56 @@
+/*===- Runtime.h - Compiled kernels on a device --------------------*- C -*-===*\
+|*                                                                            *|
+|* Licensed under the Apache License v2.0 with LLVM Exceptions.               *|
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
+|*                                                                            *|
+|*===----------------------------------------------------------------------===*|
+|*                                                                            *|
+|* Needs NVIDIA's driver, which is loaded by the first call; without one the  *|
+|* calls fail with an error that says so. All work goes to a device's primary *|
+|* context, the one that the CUDA runtime and PyTorch use, whatever context   *|
+|* is current; the caller's is current again afterwards.                      *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#ifndef ATTNFUSE_C_RUNTIME_H
+#define ATTNFUSE_C_RUNTIME_H
+
+#include "attnfuse-c/Support.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The device of the context that is current on the calling thread. */
+#define ATTNFUSE_CURRENT_DEVICE (-1)
+
+/* The compute capability of a device (ten times the major plus the minor
+   number), which attnfuseFindChip takes; -1 for failure. */
+ATTNFUSE_EXPORT int attnfuseDeviceGetCapability(int device);
+
+/* A function with its kernels loaded on a device. */
+typedef struct AttnfuseKernel AttnfuseKernel;
+
+/* Loads `image`, PTX or cubin of `imageSize` bytes, and looks up `function` in
+   its manifest. Null for failure; the error tells what does not match. */
+ATTNFUSE_EXPORT AttnfuseKernel *
+attnfuseKernelLoad(int device, const char *image, size_t imageSize,
+                   const char *manifest, const char *function);
+ATTNFUSE_EXPORT void attnfuseKernelDestroy(AttnfuseKernel *);
+
+/* Launches on `stream`, a CUstream or cudaStream_t of the device (null: the
+   legacy default stream), in its order and without waiting for it. Allocates
+   nothing on the device: it can be captured into a graph. All is checked before
+   the first launch. Returns 0 for success; otherwise the last error names the
+   argument. */
+ATTNFUSE_EXPORT int attnfuseKernelLaunch(const AttnfuseKernel *, void *stream,
+                                         const AttnfuseValue *arguments,
+                                         size_t numArguments,
+                                         const AttnfuseValue *results,
+                                         size_t numResults);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ATTNFUSE_C_RUNTIME_H */
