@@ -53,12 +53,15 @@
 // CHECK:      layers_attention_0 grid {{[0-9]+}} 1 1 block {{[0-9]+}} 1 1 shared {{[0-9]+}} stream 77:
 // CHECK-SAME: 100010
 // CHECK-SAME: 200000
-// CHECK-NOT:  300000
+// CHECK-SAME: {{ }}[[FIRST:[0-9a-f]+]] 40{{$}}
 // CHECK-NEXT: layers_attention_1 grid {{[0-9]+}} 1 1 block {{[0-9]+}} 1 1 shared {{[0-9]+}} stream 77:
+// CHECK-SAME: {{ }}[[FIRST]]{{ }}
 // CHECK-SAME: 200000
+// CHECK-SAME: {{ }}5{{ }}
 // CHECK-SAME: 300000
 // CHECK-NEXT: layers_attention_0
 // CHECK-NEXT: layers_attention_1
+// CHECK-SAME: {{ }}6{{ }}
 // CHECK-NOT:  layers_attention
 
 // HANDLER: version 1
