@@ -20,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAME = re.compile(r"^(?://|#) ([\w./-]+\.\w+)$")
@@ -78,7 +79,7 @@ def check_page(page, folder, environment):
         else:
             try:
                 if fence in ("sh", "mlir", "cpp", "cmake", "c", "tablegen", "text"):
-                    printed = check_block(fence, block, folder, environment, printed)
+                    printed = check_block(fence, textwrap.dedent(block), folder, environment, printed)
                     count += 1
             except Failure as failure:
                 failures.append(f"{page.name}:{start}: {failure}")
