@@ -4,12 +4,12 @@
 
 In order of each page, in a folder of its own:
   ```sh    the commands succeed. `$ATTNFUSE` is the prefix, `examples` the folder.
-  ```mlir, ```cpp, ```cmake, ```c, ```tablegen
+  ```mlir, ```cpp, ```cmake, ```c, ```tablegen, ```diff
            Where the first line is a comment of a file's name alone: if the repository has
            that file, an excerpt of it, else its text, for the commands that follow.
            Without a name: an excerpt of what the last commands printed.
   ```text  an excerpt of what the last commands printed.
-In an excerpt, `...` stands for anything, on a line of its own for any lines. Lines may
+Links and columns of the text are checked as by snippets.py. In an excerpt, `...` stands for anything, on a line of its own for any lines. Lines may
 be left out between those that are given only where it stands.
 """
 
@@ -22,12 +22,13 @@ import subprocess
 import sys
 import textwrap
 
+import snippets
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAME = re.compile(r"^(?://|#) ([\w./-]+\.\w+)$")
 
 
-class Failure(Exception):
-    pass
+Failure = snippets.Failure
 
 
 def matches(excerpt, whole):
@@ -71,14 +72,20 @@ def check_page(page, folder, environment):
     folder.mkdir(parents=True)
     (folder / "examples").symlink_to(ROOT / "examples")
     failures, fence, block, start, printed, count = [], None, "", 0, "", 0
+    lines = snippets.Page(page, "", folder)
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if fence is None:
+            try:
+                lines.check_line(line, fence)
+            except Failure as failure:
+                failures.append(f"{page.name}:{number}: {failure}")
         if not line.lstrip().startswith("```"):
             block += line + "\n"
         elif fence is None:
             fence, block, start = line.strip()[3:], "", number
         else:
             try:
-                if fence in ("sh", "mlir", "cpp", "cmake", "c", "tablegen", "text"):
+                if fence in ("sh", "mlir", "cpp", "cmake", "diff", "c", "tablegen", "text"):
                     printed = check_block(fence, textwrap.dedent(block), folder, environment, printed)
                     count += 1
             except Failure as failure:

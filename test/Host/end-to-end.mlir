@@ -39,10 +39,10 @@
 
 // CALLS-NOT:   gpu.binary
 // CALLS-NOT:   attnfuse.launch
+// CALLS:       llvm.mlir.global internal constant @attnfuse_kernels_code("//
+// CALLS:       llvm.mlir.global internal constant @attnfuse_kernels_manifest(
+// CALLS:       llvm.mlir.global internal @attnfuse_kernels_image()
 // CALLS:       llvm.func @attnfuseHostLaunch(!llvm.ptr, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64)
-// CALLS-DAG:   llvm.mlir.global internal constant @attnfuse_kernels_code("//
-// CALLS-DAG:   llvm.mlir.global internal constant @attnfuse_kernels_manifest(
-// CALLS-DAG:   llvm.mlir.global internal @attnfuse_kernels_image()
 // CALLS-LABEL: func.func @layers(
 // CALLS:         llvm.call @attnfuseHostLaunch(
 // CALLS:         llvm.call @attnfuseHostLaunch(

@@ -24,6 +24,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 namespace {
 FakeCudaLog callLog;
@@ -219,6 +220,9 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction kernel,
     auto *words = static_cast<const uint64_t *>(parameter);
     launch.parameters.insert(launch.parameters.end(), words, words + size / 8);
   }
+  // Threads may launch at once.
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
   callLog.launches.push_back(launch);
   trace(launch);
   return 0;

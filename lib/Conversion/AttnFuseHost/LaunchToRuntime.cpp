@@ -47,7 +47,7 @@ namespace {
 class HostCodeBuilder {
 public:
   explicit HostCodeBuilder(ModuleOp module)
-      : module(module), symbols(module),
+      : module(module), symbols(module), first(&module.getBody()->front()),
         pointer(LLVM::LLVMPointerType::get(module.getContext())),
         word(IntegerType::get(module.getContext(), 64)) {
     Type half = IntegerType::get(module.getContext(), 32);
@@ -73,6 +73,8 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
+  /// What is added to the module stands before it, in the order of creation.
+  Operation *first;
   Type pointer, word;
   /// An AttnfuseValue, field by field.
   Type valueType;
@@ -90,7 +92,7 @@ LLVM::GlobalOp HostCodeBuilder::createBytes(Location loc, const Twine &name,
       b, loc, LLVM::LLVMArrayType::get(b.getI8Type(), terminated.size()),
       /*isConstant=*/true, LLVM::Linkage::Internal, name.str(),
       b.getStringAttr(terminated));
-  symbols.insert(global, module.getBody()->begin());
+  symbols.insert(global, first->getIterator());
   return global;
 }
 
@@ -120,7 +122,7 @@ LLVM::GlobalOp HostCodeBuilder::getImage(gpu::BinaryOp binary) {
                                       LLVM::Linkage::Internal,
                                       (binary.getName() + "_image").str(),
                                       Attribute());
-  symbols.insert(image, std::next(manifestBytes->getIterator()));
+  symbols.insert(image, first->getIterator());
   b.createBlock(&image.getInitializerRegion());
   Value value = LLVM::UndefOp::create(b, loc, type);
   auto constant = [&](int64_t number) -> Value {
@@ -150,7 +152,7 @@ LLVM::LLVMFuncOp HostCodeBuilder::getLaunchFunction(Location loc) {
   }
   OpBuilder b(module.getContext());
   auto function = LLVM::LLVMFuncOp::create(b, loc, kLaunchFunction, type);
-  symbols.insert(function, module.getBody()->begin());
+  symbols.insert(function, first->getIterator());
   return function;
 }
 
@@ -206,8 +208,10 @@ LogicalResult HostCodeBuilder::storeOperand(OpBuilder &b, LaunchOp launch,
 LogicalResult HostCodeBuilder::convert(LaunchOp launch) {
   if (!launch.hasPureBufferSemantics())
     return launch.emitOpError("expected memrefs; bufferize before");
-  auto binary = symbols.lookup<gpu::BinaryOp>(launch.getKernel().getRootReference());
-  if (!binary)
+  auto binary = dyn_cast_or_null<gpu::BinaryOp>(
+      SymbolTable::lookupNearestSymbolFrom(
+          launch, launch.getKernel().getRootReference()));
+  if (!binary || binary->getParentOp() != module)
     return launch.emitOpError("expected '")
            << launch.getKernel()
            << "' to be in a gpu.binary of this module; run "

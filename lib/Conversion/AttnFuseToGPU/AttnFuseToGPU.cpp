@@ -54,7 +54,10 @@ static FailureOr<AttentionOp> getWholeBody(func::FuncOp function) {
     if (here)
       attention = here;
   }
-  assert(attention && "a function with ops of the dialect, but none of them");
+  // Someone else's function may be launched too.
+  if (!attention)
+    return function.emitError("expected an attnfuse.attention in '")
+           << function.getName() << "', of which kernels are asked for";
 
   for (Value operand : attention->getOperands()) {
     Attribute constant;

@@ -45,21 +45,21 @@ struct MergeKernelsPass
       merged->remove();
       symbols.insert(merged, parts.front()->getIterator());
     }
-    llvm::DenseMap<StringAttr, StringAttr> renamed;
     SymbolTable inside(merged);
-    for (gpu::GPUModuleOp part : parts) {
+    for (gpu::GPUModuleOp part : parts)
       if (failed(moveInto(part, merged, inside)))
         return signalPassFailure();
-      renamed[part.getNameAttr()] = merged.getNameAttr();
-      symbols.erase(part);
-    }
+    SymbolTableCollection tables;
     getOperation().walk([&](LaunchOp launch) {
       SymbolRefAttr kernel = launch.getKernel();
-      auto found = renamed.find(kernel.getRootReference());
-      if (found != renamed.end())
-        launch.setKernelAttr(
-            SymbolRefAttr::get(found->second, kernel.getNestedReferences()));
+      Operation *root =
+          tables.lookupNearestSymbolFrom(launch, kernel.getRootReference());
+      if (llvm::is_contained(parts, root))
+        launch.setKernelAttr(SymbolRefAttr::get(merged.getNameAttr(),
+                                                kernel.getNestedReferences()));
     });
+    for (gpu::GPUModuleOp part : parts)
+      symbols.erase(part);
   }
 
   /// Symbols that are alike in both, such as the name of the dynamic shared
