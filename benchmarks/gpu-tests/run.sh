@@ -5,6 +5,7 @@
 # x86-64 Linux and NVIDIA's driver.
 #
 #   ./run.sh [--device cuda:0] [--seed 1] [--jobs N] [--only SUBSTRING]
+#            [--rotation auto|fused|split|split_both]     of the matrix and the examples
 #   ./run.sh --sanitize memcheck|racecheck|synccheck|initcheck   a sample only, under
 #                                                                compute-sanitizer
 #
@@ -12,7 +13,7 @@
 set -u
 cd "$(dirname "$0")"
 
-device=cuda seed=1 jobs=$(nproc) only="" sanitize=""
+device=cuda seed=1 jobs=$(nproc) only="" sanitize="" rotation=auto
 python=${PYTHON:-python3}
 # Functions of each file that also run in other layouts.
 layout_sample=4
@@ -24,6 +25,7 @@ while [ $# -gt 0 ]; do
     --jobs) jobs=$2 ;;
     --only) only=$2 ;;
     --sanitize) sanitize=$2 ;;
+    --rotation) rotation=$2 ;;
     *) echo "run.sh: unknown option $1" >&2; exit 2 ;;
   esac
   shift 2
@@ -54,7 +56,7 @@ run_file() {
   elif [ -n "$layout" ]; then
     functions=$(echo "$functions" | head -n "$layout_sample")
   fi
-  set -- --device="$device" --random="$seed" --check ${layout:+--layout="$layout"}
+  set -- --device="$device" --random="$seed" --check --rotation="$rotation" ${layout:+--layout="$layout"}
   for size in $sizes; do set -- "$@" --dims "$size"; done
   for function in $functions; do set -- "$@" --function "$function"; done
   owed=$(($(echo "$functions" | wc -l) * $(echo "$sizes" | wc -l)))

@@ -146,8 +146,9 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module,
   DiagnosticLog log(module.getContext(), options.listener);
 
   BlocksByFunction written = collectBlocks(module);
-  if (failed(run(module, [](OpPassManager &pm) {
+  if (failed(run(module, [&](OpPassManager &pm) {
         buildFusePipeline(pm);
+        pm.addPass(createAttnFuseDecideRotationPass({options.rotation}));
         pm.addPass(createAttnFuseSelectSchedulePass());
       })))
     return log.takeError();

@@ -1,4 +1,4 @@
-//===- Rotation.cpp - Rotary embedding of a tile in shared memory
+//===- Rotation.cpp - Rotary embedding of rows ----------------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,6 +20,11 @@ RotationOperands RotationOperands::getKey(AttentionOp op) {
   return {op.getKRotationAttr(), op.getKCos(), op.getKSin(), op.getKOffset(),
           op.getKPositions()};
 }
+RotationOperands RotationOperands::get(RopeOp op) {
+  return {
+      RotationAttr::get(op.getContext(), op.getPairing(), op.getStaticOffset()),
+      op.getCos(), op.getSin(), op.getOffset(), op.getPositions()};
+}
 int64_t RotationOperands::getWidth() const {
   return 2 * cast<RankedTensorType>(cos.getType()).getShape()[1];
 }
@@ -38,8 +43,8 @@ int64_t RotationOperands::getTableVectorSize() const {
   return attr.getPairing() == Pairing::Half ? features : features / 2;
 }
 
-Value TileRotation::getTableRow(KernelBuilder &b, Value row, Value numRows,
-                                Value batch) const {
+Value RowRotation::getTableRow(KernelBuilder &b, Value row, Value numRows,
+                               Value batch) const {
   Value position;
   if (operands.positions) {
     auto type = cast<RankedTensorType>(operands.positions.getType());
@@ -65,8 +70,8 @@ Value TileRotation::getTableRow(KernelBuilder &b, Value row, Value numRows,
   return b.add(b.max(b.min(position, last), -offset), offset);
 }
 
-Values TileRotation::loadTable(KernelBuilder &b, Value table, Value row,
-                               Value column, int64_t size) const {
+Values RowRotation::loadTable(KernelBuilder &b, Value table, Value row,
+                              Value column, int64_t size) const {
   Type type = cast<RankedTensorType>(table.getType()).getElementType();
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   Value element =
@@ -81,62 +86,125 @@ Values TileRotation::loadTable(KernelBuilder &b, Value table, Value row,
   return elements;
 }
 
-void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
-                        Value tile, int64_t rows, Value firstRow, Value numRows,
-                        Value batch, Value thread) const {
-  Part part(b, "rotate");
-  bool half = operands.attr.getPairing() == Pairing::Half;
-  int64_t size = getFeatureVectorSize(operands);
-  int64_t unitsPerRow =
-      (half ? operands.getWidth() / 2 : operands.getWidth()) / size;
-  Type vectorType =
-      size == 1 ? elementType : VectorType::get({size}, elementType);
+static bool isHalf(const RotationOperands &operands) {
+  return operands.attr.getPairing() == Pairing::Half;
+}
 
-  // Pointer to `size` features of a row from feature `feature` on.
+int64_t RowRotation::getUnitsPerRow() const {
+  int64_t pairs = operands.getWidth() / 2;
+  return pairs / operands.getTableVectorSize();
+}
+
+RowRotation::Tables RowRotation::loadTables(KernelBuilder &b, Value unit,
+                                            Value tableRow) const {
+  int64_t size = operands.getTableVectorSize();
+  Value column = b.mul(unit, size);
+  return {loadTable(b, operands.cos, tableRow, column, size),
+          loadTable(b, operands.sin, tableRow, column, size)};
+}
+
+Type RowRotation::getVectorType() const {
+  int64_t size = getFeatureVectorSize(operands);
+  return size == 1 ? elementType : VectorType::get({size}, elementType);
+}
+
+SmallVector<Value> RowRotation::getFeatureStarts(KernelBuilder &b,
+                                                 Value unit) const {
+  Value first = b.mul(unit, getFeatureVectorSize(operands));
+  if (!isHalf(operands))
+    return {first};
+  return {first, b.add(first, operands.getWidth() / 2)};
+}
+
+RowRotation::Features RowRotation::loadFeatures(KernelBuilder &b, Value unit,
+                                                GetAddress getAddress) const {
+  Features features;
+  for (Value start : getFeatureStarts(b, unit))
+    features.push_back(b.load(getVectorType(), getAddress(start),
+                              2 * getFeatureVectorSize(operands)));
+  return features;
+}
+
+void RowRotation::store(KernelBuilder &b, Value unit, const Features &features,
+                        const Tables &tables, GetAddress getAddress) const {
+  int64_t size = getFeatureVectorSize(operands);
+  // x of every pair, and y.
+  SmallVector<Values, 2> vectors;
+  for (Value vector : features) {
+    Values &elements = vectors.emplace_back();
+    for (int64_t index = 0; index < size; ++index)
+      elements.push_back(b.toF32(b.extractElement(vector, index)));
+  }
+  for (auto [pair, cosSin] :
+       llvm::enumerate(llvm::zip_equal(tables.cos, tables.sin))) {
+    auto [cos, sin] = cosSin;
+    bool half = isHalf(operands);
+    Value &x = half ? vectors[0][pair] : vectors[0][2 * pair];
+    Value &y = half ? vectors[1][pair] : vectors[0][2 * pair + 1];
+    Value rotatedX = b.fma(x, cos, b.negF(b.mulF(y, sin)));
+    y = b.fma(y, cos, b.mulF(x, sin));
+    x = rotatedX;
+  }
+  for (auto [start, elements] :
+       llvm::zip_equal(getFeatureStarts(b, unit), vectors)) {
+    for (Value &element : elements)
+      element = b.fromF32(element, elementType);
+    b.store(b.makeVector(elements), getAddress(start), 2 * size);
+  }
+}
+
+void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
+                        Value tile, int64_t numTileRows, Value firstRow,
+                        Value numRows, Value batch, Value thread,
+                        function_ref<void()> awaitTile) const {
+  Part part(b, "rotate");
+  int64_t unitsPerRow = rows.getUnitsPerRow();
+  int64_t numUnits = numTileRows * unitsPerRow;
+
+  struct Unit {
+    Value row, inRow;
+    RowRotation::Tables tables;
+    RowRotation::Features features;
+  };
   auto getAddress = [&](Value row, Value feature) {
     Value chunk = b.divU(feature, SharedLayout::kChunkElements);
     Value inChunk = b.remU(feature, SharedLayout::kChunkElements);
     return b.offsetPtr(
         tile, b.add(layout.getOffset(b, row, chunk), b.mul(inChunk, 2)));
   };
-  auto loadFeatures = [&](Value address) {
-    Value vector = b.load(vectorType, address, 2 * size);
-    Values features;
-    for (int64_t index = 0; index < size; ++index)
-      features.push_back(b.toF32(b.extractElement(vector, index)));
-    return features;
-  };
-  auto storeFeatures = [&](Values &features, Value address) {
-    for (Value &feature : features)
-      feature = b.fromF32(feature, elementType);
-    b.store(b.makeVector(features), address, 2 * size);
-  };
-  auto rotate = [&](Value &x, Value &y, Value cos, Value sin) {
-    Value rotatedX = b.fma(x, cos, b.negF(b.mulF(y, sin)));
-    y = b.fma(y, cos, b.mulF(x, sin));
-    x = rotatedX;
+  // Units `first`, `first` + `threads`, ...: all loads of a kind together.
+  auto rotate = [&](Value first, int64_t count) {
+    SmallVector<Unit> units;
+    for (int64_t index = 0; index < count; ++index) {
+      Value unit = b.add(first, index * threads);
+      Unit &entry = units.emplace_back();
+      entry.row = b.divU(unit, unitsPerRow);
+      entry.inRow = b.remU(unit, unitsPerRow);
+      entry.tables = rows.loadTables(
+          b, entry.inRow,
+          rows.getTableRow(b, b.add(firstRow, entry.row), numRows, batch));
+    }
+    if (awaitTile)
+      awaitTile();
+    for (Unit &unit : units)
+      unit.features = rows.loadFeatures(b, unit.inRow, [&](Value feature) {
+        return getAddress(unit.row, feature);
+      });
+    for (Unit &unit : units)
+      rows.store(b, unit.inRow, unit.features, unit.tables,
+                 [&](Value feature) { return getAddress(unit.row, feature); });
   };
 
-  b.forLoop(thread, b.i32(rows * unitsPerRow), threads, [&](Value unit) {
-    Value row = b.divU(unit, unitsPerRow);
-    Value feature = b.mul(b.remU(unit, unitsPerRow), size);
-    Value tableRow = getTableRow(b, b.add(firstRow, row), numRows, batch);
-    Value column = half ? feature : b.divU(feature, 2);
-    int64_t columns = operands.getTableVectorSize();
-    Values cos = loadTable(b, operands.cos, tableRow, column, columns);
-    Values sin = loadTable(b, operands.sin, tableRow, column, columns);
-    Value address = getAddress(row, feature);
-    Values x = loadFeatures(address);
-    if (half) {
-      Value partner = getAddress(row, b.add(feature, operands.getWidth() / 2));
-      Values y = loadFeatures(partner);
-      for (int64_t index = 0; index < columns; ++index)
-        rotate(x[index], y[index], cos[index], sin[index]);
-      storeFeatures(y, partner);
-    } else {
-      for (int64_t index = 0; index < columns; ++index)
-        rotate(x[2 * index], x[2 * index + 1], cos[index], sin[index]);
-    }
-    storeFeatures(x, address);
-  });
+  int64_t perThread = numUnits / threads;
+  int64_t whole = perThread / unitsAtOnce * unitsAtOnce;
+  if (whole > unitsAtOnce)
+    b.forLoop(thread, b.i32(whole * threads), unitsAtOnce * threads,
+              [&](Value first) { rotate(first, unitsAtOnce); });
+  else if (whole)
+    rotate(thread, whole);
+  if (perThread > whole)
+    rotate(b.add(thread, whole * threads), perThread - whole);
+  if (perThread * threads < numUnits)
+    b.ifThen(b.lt(b.add(thread, perThread * threads), numUnits),
+             [&] { rotate(b.add(thread, perThread * threads), 1); });
 }

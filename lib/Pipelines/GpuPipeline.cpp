@@ -34,6 +34,7 @@ void mlir::attnfuse::buildGpuLoweringPipeline(OpPassManager &pm) {
 
 void mlir::attnfuse::buildGpuPipeline(OpPassManager &pm) {
   buildFusePipeline(pm);
+  pm.addPass(createAttnFuseDecideRotationPass());
   pm.addPass(createAttnFuseSelectSchedulePass());
   buildKernelPipeline(pm);
   buildGpuLoweringPipeline(pm);
@@ -44,6 +45,7 @@ void mlir::attnfuse::buildAttnFuseToPTXPipeline(
   buildFusePipeline(pm);
   // Before the schedule, which may depend on q, k and v being arguments.
   pm.addPass(createAttnFuseOutlinePass());
+  pm.addPass(createAttnFuseDecideRotationPass());
   pm.addPass(createAttnFuseSelectSchedulePass());
   pm.addPass(createConvertAttnFuseToGPUPass({/*outlinedOnly=*/true}));
   buildGpuLoweringPipeline(pm);

@@ -17,6 +17,7 @@ using ::attnfuse::ArgumentValue;
 using ::attnfuse::CudaDeviceRef;
 using ::attnfuse::CudaEvent;
 using ::attnfuse::CudaStream;
+using ::attnfuse::CUdeviceptr;
 using ::attnfuse::DeviceBuffer;
 using ::attnfuse::DeviceImage;
 using ::attnfuse::HostTensor;
@@ -86,6 +87,12 @@ struct DeviceCall {
   std::vector<std::string> names;
   std::vector<ArgumentValue> values;
   std::vector<TensorView> resultViews;
+  /// Poisoned as results are.
+  std::optional<DeviceTensor> workspace;
+
+  CUdeviceptr getWorkspace() const {
+    return workspace ? workspace->view.data : 0;
+  }
 
   static llvm::Expected<DeviceCall> create(CudaDeviceRef device,
                                            const ManifestFunction &function,
@@ -144,13 +151,15 @@ public:
 
   llvm::Error run(ArrayRef<HostTensor> arguments,
                   MutableArrayRef<HostTensor> results, int numRuns) override {
-    auto call = DeviceCall::create(device, kernel.getFunction(), layout,
-                                   arguments, results);
+    llvm::Expected<DeviceCall> call = createCall(arguments, results);
     if (!call)
       return call.takeError();
     for (int run = 0; run < numRuns; ++run) {
       for (DeviceTensor &tensor : call->results)
         if (llvm::Error error = tensor.upload())
+          return error;
+      if (call->workspace)
+        if (llvm::Error error = call->workspace->upload())
           return error;
       if (llvm::Error error = launch(*call))
         return error;
@@ -159,13 +168,14 @@ public:
       if (llvm::Error error = readResults(*call, results, run == 0))
         return error;
     }
-    return call->checkArguments();
+    if (llvm::Error error = call->checkArguments())
+      return error;
+    return checkWorkspace(*call);
   }
 
   llvm::Expected<Timing> time(ArrayRef<HostTensor> arguments,
                               ArrayRef<HostTensor> results) override {
-    auto call = DeviceCall::create(device, kernel.getFunction(), layout,
-                                   arguments, results);
+    llvm::Expected<DeviceCall> call = createCall(arguments, results);
     if (!call)
       return call.takeError();
     auto flush = DeviceBuffer::allocate(device, kFlushBytes);
@@ -188,8 +198,39 @@ public:
   }
 
 private:
+  llvm::Expected<DeviceCall> createCall(ArrayRef<HostTensor> arguments,
+                                        ArrayRef<HostTensor> results) {
+    auto call = DeviceCall::create(device, kernel.getFunction(), layout,
+                                   arguments, results);
+    if (!call)
+      return call.takeError();
+    auto bytes = kernel.getWorkspaceSize(call->values, call->resultViews);
+    if (!bytes)
+      return toError(bytes.error());
+    if (*bytes == 0)
+      return call;
+    HostTensor unknown(::attnfuse::ElementType::I32, {*bytes / 4});
+    auto workspace = DeviceTensor::create(device, unknown, {}, true);
+    if (!workspace)
+      return workspace.takeError();
+    call->workspace = std::move(*workspace);
+    return call;
+  }
+
   llvm::Error launch(const DeviceCall &call) {
-    return toError(kernel.launch(stream.get(), call.values, call.resultViews));
+    return toError(kernel.launch(stream.get(), call.values, call.resultViews,
+                                 call.getWorkspace()));
+  }
+
+  static llvm::Error checkWorkspace(const DeviceCall &call) {
+    if (!call.workspace)
+      return llvm::Error::success();
+    llvm::Expected<std::vector<std::byte>> bytes = call.workspace->download();
+    if (!bytes)
+      return bytes.takeError();
+    if (!call.workspace->image.hasIntactGuards(*bytes))
+      return llvm::createStringError("the kernel wrote beside the workspace");
+    return llvm::Error::success();
   }
 
   llvm::Error readResults(const DeviceCall &call,
@@ -288,8 +329,9 @@ private:
 
 class CudaDevice : public Device {
 public:
-  CudaDevice(CudaDeviceRef device, std::string chip, MemoryLayout layout)
-      : device(std::move(device)), chip(std::move(chip)), layout(layout) {}
+  CudaDevice(CudaDeviceRef device, CompileOptions options, MemoryLayout layout)
+      : device(std::move(device)), options(std::move(options)), layout(layout) {
+  }
 
   std::string getName() const override {
     return "cuda:" + std::to_string(device->getOrdinal()) + " (" +
@@ -298,8 +340,6 @@ public:
 
   llvm::Expected<std::unique_ptr<DeviceFunction>>
   compile(ModuleOp module, StringRef function) override {
-    CompileOptions options;
-    options.target = chip;
     llvm::Expected<CompiledModule> compiled = compileModule(module, options);
     if (!compiled)
       return compiled.takeError();
@@ -319,13 +359,13 @@ public:
 
 private:
   CudaDeviceRef device;
-  std::string chip;
+  CompileOptions options;
   MemoryLayout layout;
 };
 } // namespace
 
 llvm::Expected<std::unique_ptr<Device>>
-mlir::attnfuse::makeCudaDevice(int ordinal, StringRef chip,
+mlir::attnfuse::makeCudaDevice(int ordinal, StringRef chip, StringRef rotation,
                                MemoryLayout layout) {
   auto driver = ::attnfuse::CudaDriver::load();
   if (!driver)
@@ -340,6 +380,7 @@ mlir::attnfuse::makeCudaDevice(int ordinal, StringRef chip,
         "device " + (*device)->getName() +
         " is older than every chip in the table: expected compute "
         "capability 8.0 or more");
-  return std::make_unique<CudaDevice>(std::move(*device), std::move(target),
-                                      layout);
+  return std::make_unique<CudaDevice>(
+      std::move(*device),
+      CompileOptions{target, EmitLevel::PTX, rotation.str()}, layout);
 }

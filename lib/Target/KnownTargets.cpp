@@ -58,6 +58,7 @@ TargetInfo machine(StringRef name, TargetInfo info, int64_t smCount,
   info.clockGhz = clockGhz;
   info.dramGbPerSecond = dramGbPerSecond;
   info.l2Bytes = l2Bytes;
+  info.rotation = {200, 100, 1200, 0.9 * dramGbPerSecond};
   return info;
 }
 

@@ -47,6 +47,11 @@ cl::opt<EmitLevel> emitLevel(
                clEnumValN(EmitLevel::Linalg, "linalg",
                           "what the CPU executes (MLIR)")),
     cl::cat(category));
+cl::opt<std::string> rotation(
+    "rotation",
+    cl::desc("Where q and k are rotated: auto (default), fused, split (k "
+             "before the kernel) or split_both"),
+    cl::value_desc("way"), cl::init("auto"), cl::cat(category));
 cl::opt<bool> explainDecisions(
     "explain", cl::desc("Say what was fused, the schedule, and what it takes"),
     cl::cat(category));
@@ -104,7 +109,7 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
 
   llvm::Expected<CompiledModule> compiled =
-      compileModule(*module, {chip, emitLevel, {}});
+      compileModule(*module, {chip, emitLevel, rotation, {}});
   if (!compiled)
     return fail(llvm::toString(compiled.takeError()));
   if (auto status = writeOutputs(files, *compiled); !status.ok())

@@ -53,6 +53,11 @@ cl::list<std::string> dims(
     cl::desc("Sizes of dynamic dimensions (repeatable: one call each): B, "
              "Hq, Hkv, Nq, Nkv, P, nnz; H and N set both; or ARGUMENT.DIM"),
     cl::value_desc("B=2,N=64,..."), cl::cat(category));
+cl::opt<std::string> rotation(
+    "rotation",
+    cl::desc("Where q and k are rotated: auto (default), fused, split (k "
+             "before the kernel) or split_both"),
+    cl::value_desc("way"), cl::init("auto"), cl::cat(category));
 cl::opt<bool> check("check",
                     cl::desc("Compare the results with the fp64 reference"),
                     cl::cat(category));
@@ -71,6 +76,7 @@ int main(int argc, char **argv) {
   options.source = inputFile;
   options.device = device;
   options.chip = chip;
+  options.rotation = rotation;
   options.layout = layout;
   options.functions = functions;
   options.inputs = inputs;

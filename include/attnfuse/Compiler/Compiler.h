@@ -47,6 +47,9 @@ struct CompileOptions {
   /// module's own `attnfuse.target`.
   std::string target;
   EmitLevel emit = EmitLevel::PTX;
+  /// Where q and k are rotated: "auto", "fused", "split" (k before the kernel)
+  /// or "split_both".
+  std::string rotation = "auto";
   /// Gets every diagnostic of the passes as it comes, if it is set.
   std::function<void(const Diagnostic &)> listener;
 };

@@ -37,6 +37,9 @@ public:
   KernelAbi(LLVM::LLVMFuncOp kernel, const AbiTensors &tensors)
       : kernel(kernel), tensors(tensors) {}
 
+  /// Whether the function knows the tensor; a result that it does not return is
+  /// none that a kernel could write.
+  bool has(Value tensor) const { return tensor && tensors.count(tensor); }
   /// The global-memory pointer of a tensor; for a constant, of its copy in the
   /// module.
   Value getPointer(KernelBuilder &b, Value tensor);

@@ -1,4 +1,4 @@
-//===- Rotation.h - Rotary embedding of a tile in shared memory -*- C++ -*-===//
+//===- Rotation.h - Rotary embedding of rows --------------------*- C++ -*-===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,6 +21,7 @@ struct RotationOperands {
 
   static RotationOperands getQuery(AttentionOp op);
   static RotationOperands getKey(AttentionOp op);
+  static RotationOperands get(RopeOp op);
   explicit operator bool() const { return bool(attr); }
   /// Rotary width R.
   int64_t getWidth() const;
@@ -28,37 +29,74 @@ struct RotationOperands {
   int64_t getTableVectorSize() const;
 };
 
-/// Rotates a tile in place, in f32 arithmetic with one rounding. A thread takes
-/// a vector of neighbouring pairs at a time: the pairs (d, d + R/2) of `half`
-/// lie in two chunks of a row, those of `interleaved` in one.
-class TileRotation {
+/// Rotates rows, in f32 arithmetic with one rounding. A row is cut into units:
+/// what one thread takes at a time, a vector of neighbouring pairs. The pairs
+/// (d, d + R/2) of `half` lie in two such vectors of features, those of
+/// `interleaved` in one.
+class RowRotation {
 public:
-  TileRotation(RotationOperands operands, Type elementType, KernelAbi &abi,
-               int64_t threads)
-      : operands(operands), elementType(elementType), abi(abi),
-        threads(threads) {}
+  RowRotation(RotationOperands operands, Type elementType, KernelAbi &abi)
+      : operands(operands), elementType(elementType), abi(abi) {}
 
-  /// Rotates `rows` rows of a tile from `tile` on, which hold sequence indices
-  /// `firstRow` on, of `numRows` in the sequence of batch entry `batch`. Rows
-  /// past the end are rotated by some position, which is harmless. Threads 0 to
-  /// `threads` - 1 take part; the caller synchronises before and after. `tile`
-  /// is a multiple of 8 rows into the layout.
-  void emit(KernelBuilder &b, const SharedLayout &layout, Value tile,
-            int64_t rows, Value firstRow, Value numRows, Value batch,
-            Value thread) const;
+  /// Cosines and sines of a unit, f32.
+  struct Tables {
+    Values cos, sin;
+  };
+  /// The vectors of features of a unit, as they are in memory.
+  using Features = Values;
+  /// Pointer to features of a row from a feature on, i32.
+  using GetAddress = function_ref<Value(Value feature)>;
 
-  /// The row of the tables, i64, for a sequence index.
+  int64_t getUnitsPerRow() const;
+
+  /// The row of the tables, i64, for a sequence index, of `numRows` in the
+  /// sequence of batch entry `batch`.
   Value getTableRow(KernelBuilder &b, Value row, Value numRows,
                     Value batch) const;
   /// `size` neighbouring entries of a table, f32.
   Values loadTable(KernelBuilder &b, Value table, Value row, Value column,
                    int64_t size) const;
 
+  /// Of unit `unit` of the row, by the tables' row.
+  Tables loadTables(KernelBuilder &b, Value unit, Value tableRow) const;
+  Features loadFeatures(KernelBuilder &b, Value unit,
+                        GetAddress getAddress) const;
+  /// Rotates the unit and stores it.
+  void store(KernelBuilder &b, Value unit, const Features &features,
+             const Tables &tables, GetAddress getAddress) const;
+
 private:
+  SmallVector<Value> getFeatureStarts(KernelBuilder &b, Value unit) const;
+  Type getVectorType() const;
+
   RotationOperands operands;
   Type elementType;
   KernelAbi &abi;
-  int64_t threads;
+};
+
+/// Rotates a tile in shared memory, in place.
+class TileRotation {
+public:
+  /// Threads 0 to `threads` - 1 take part, each with `unitsAtOnce` units in
+  /// registers: some 24 registers each.
+  TileRotation(RotationOperands operands, Type elementType, KernelAbi &abi,
+               int64_t threads, int64_t unitsAtOnce)
+      : rows(operands, elementType, abi), threads(threads),
+        unitsAtOnce(unitsAtOnce) {}
+
+  /// Rotates `numTileRows` rows of a tile from `tile` on, which hold sequence
+  /// indices `firstRow` on, of `numRows` in the sequence of batch entry
+  /// `batch`. Rows past the end are rotated by some position, which is
+  /// harmless. `awaitTile` waits until the tile has arrived: the tables are
+  /// loaded before it, and it may be called several times. The caller
+  /// synchronises after all. `tile` is a multiple of 8 rows into the layout.
+  void emit(KernelBuilder &b, const SharedLayout &layout, Value tile,
+            int64_t numTileRows, Value firstRow, Value numRows, Value batch,
+            Value thread, function_ref<void()> awaitTile = nullptr) const;
+
+private:
+  RowRotation rows;
+  int64_t threads, unitsAtOnce;
 };
 
 } // namespace mlir::attnfuse::kernelgen

@@ -24,6 +24,8 @@ struct RunOptions {
   std::string device = "cpu";
   /// The machine to compile for; the device's own if empty.
   std::string chip;
+  /// Where q and k are rotated; see CompileOptions.
+  std::string rotation = "auto";
   /// How a GPU's tensors are stored: "bhnd", "bnhd" or "strided".
   std::string layout = "bhnd";
   /// Functions to run; all that have a body if empty.

@@ -30,6 +30,17 @@ class TargetAttr;
 
 /// One machine. The names of its facts in an attribute are those of the fields
 /// in snake case (`sm_count`). Rates are per SM and per clock.
+/// What rotating k costs on a machine, for Analysis/RotationCalculus.h. By the
+/// fused way, in every visit of a key tile, what is not hidden behind the
+/// products: so many clocks of an SM, and so many for 1024 features that are
+/// rotated. By a kernel of its own: its launch, and what it moves.
+struct RotationFacts {
+  double clocksPerVisit = 0;
+  double clocksPerKiFeature = 0;
+  double launchNs = 0;
+  double gbPerSecond = 0;
+};
+
 struct TargetInfo {
   /// Name in the table, such as "h200" or "sm_86".
   std::string name;
@@ -50,6 +61,7 @@ struct TargetInfo {
   int64_t l2BytesPerClock = 0;
   double dramGbPerSecond = 0;
   int64_t l2Bytes = 0;
+  RotationFacts rotation;
 
   /// Dynamic shared memory that one block may ask for (by opting in).
   int64_t maxSharedPerBlock = 0;

@@ -6,10 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "ManifestBuilder.h"
+#include "attnfuse/Analysis/RotationCalculus.h"
 #include "attnfuse/Analysis/ScoreLoads.h"
 #include "attnfuse/Conversion/Passes.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/SplitRotation.h"
+#include "attnfuse/KernelGen/RotateTensor.h"
 #include "attnfuse/KernelGen/ScoreChain.h"
 #include "attnfuse/KernelGen/Sm80/AttentionForward.h"
 #include "attnfuse/KernelGen/Sm90/AttentionForward.h"
@@ -32,43 +35,69 @@ using namespace mlir;
 using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 
-/// The one attention that is the function's body, or an error at what is in the
-/// way.
-static FailureOr<AttentionOp> getWholeBody(func::FuncOp function) {
+namespace {
+/// A function that has kernels: rotations of whole tensors, and the attention
+/// that they are for.
+struct FunctionBody {
+  SmallVector<RopeOp> rotations;
+  AttentionOp attention;
+};
+} // namespace
+
+/// Whether kernels can read `operand` as it is.
+static bool isKernelOperand(Value operand) {
+  Attribute constant;
+  return isa<BlockArgument>(operand) || operand.getDefiningOp<RopeOp>() ||
+         (matchPattern(operand, m_Constant(&constant)) &&
+          isa<DenseElementsAttr, IntegerAttr>(constant));
+}
+
+/// The function's body, or an error at what is in the way.
+static FailureOr<FunctionBody> getWholeBody(func::FuncOp function) {
   if (!function.getBody().hasOneBlock())
     return function.emitError(
         "expected a function of one block for a GPU kernel");
-  AttentionOp attention;
+  FunctionBody body;
   for (Operation &op : function.getBody().front().without_terminator()) {
     auto here = dyn_cast<AttentionOp>(op);
+    auto rotation = dyn_cast<RopeOp>(op);
+    // What it rotates is q or k, or rotated once more.
+    auto isForAttention = [](OpOperand &use) {
+      if (auto user = dyn_cast<AttentionOp>(use.getOwner()))
+        return &use == &user.getQueryMutable() || &use == &user.getKeyMutable();
+      return isa<RopeOp>(use.getOwner());
+    };
+    if (rotation && !rotation->use_empty() &&
+        llvm::all_of(rotation->getUses(), isForAttention)) {
+      body.rotations.push_back(rotation);
+      continue;
+    }
     if (!here && !op.hasTrait<OpTrait::ConstantLike>())
       return op.emitError("not part of one attnfuse.attention, so '")
              << function.getName() << "' has no kernel of its own";
-    if (here && attention) {
+    if (here && body.attention) {
       InFlightDiagnostic diagnostic = here.emitError("a second attention in '")
                                       << function.getName()
                                       << "'; a kernel computes one";
-      diagnostic.attachNote(attention.getLoc()) << "the first is here";
+      diagnostic.attachNote(body.attention.getLoc()) << "the first is here";
       return diagnostic;
     }
     if (here)
-      attention = here;
+      body.attention = here;
   }
-  // Someone else's function may be launched too.
+  AttentionOp attention = body.attention;
   if (!attention)
     return function.emitError("expected an attnfuse.attention in '")
-           << function.getName() << "', of which kernels are asked for";
+           << function.getName() << "'";
 
-  for (Value operand : attention->getOperands()) {
-    Attribute constant;
-    bool known = isa<BlockArgument>(operand) ||
-                 (matchPattern(operand, m_Constant(&constant)) &&
-                  isa<DenseElementsAttr, IntegerAttr>(constant));
-    if (!known)
-      return operand.getDefiningOp()->emitError(
-          "expected an operand of the attention to be an "
-          "argument of the function or a dense constant");
-  }
+  SmallVector<Operation *> ops(body.rotations.begin(), body.rotations.end());
+  ops.push_back(attention);
+  for (Operation *op : ops)
+    for (Value operand : op->getOperands())
+      if (!isKernelOperand(operand))
+        return operand.getDefiningOp()->emitError(
+            "expected an operand of the attention to be an "
+            "argument of the function or a dense constant");
   Operation *terminator = function.getBody().front().getTerminator();
   llvm::SmallPtrSet<Value, 2> returned;
   for (Value result : terminator->getOperands())
@@ -79,7 +108,7 @@ static FailureOr<AttentionOp> getWholeBody(func::FuncOp function) {
   if (!returned.contains(attention.getOutput()))
     return terminator->emitError(
         "expected the function to return the attention's output");
-  return attention;
+  return body;
 }
 
 /// A kernel has its function's name, which must be one in PTX.
@@ -107,20 +136,19 @@ static bool computesAttention(func::FuncOp function) {
 }
 
 static LLVM::LLVMFuncOp createKernel(OpBuilder &b, Location loc,
-                                     const Twine &name, const KernelTile &tile,
-                                     const KernelResources &resources) {
+                                     const Twine &name, int64_t threads,
+                                     int64_t blocksPerSm) {
   auto kernel = LLVM::LLVMFuncOp::create(
       b, loc, name.str(),
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), {}));
   kernel.addEntryBlock(b);
   kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
   kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
-                  b.getDenseI32ArrayAttr({int32_t(tile.getThreads())}));
+                  b.getDenseI32ArrayAttr({int32_t(threads)}));
   // Without it the assembler spills to fit more blocks on an SM than the
   // schedule asks for.
-  kernel->setAttr(
-      NVVM::NVVMDialect::getMinctasmAttrName(),
-      b.getI32IntegerAttr(tile.pipeline ? resources.pipelinedBlocks : 1));
+  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                  b.getI32IntegerAttr(blocksPerSm));
   return kernel;
 }
 
@@ -163,11 +191,9 @@ static bool hasKernels(func::FuncOp function) {
   return false;
 }
 
-static FailureOr<gpu::GPUModuleOp> convert(func::FuncOp function) {
-  FailureOr<AttentionOp> attention = getWholeBody(function);
-  if (failed(attention))
-    return failure();
-  AttentionOp op = *attention;
+/// Checks the op and its schedule.
+static LogicalResult checkAttention(AttentionOp op,
+                                    std::optional<TargetInfo> &target) {
   FailureOr<ScheduleProblem> problem = getScheduleProblem(op);
   if (failed(problem) || failed(ScoreChain::verify(op)))
     return failure();
@@ -176,91 +202,233 @@ static FailureOr<gpu::GPUModuleOp> convert(func::FuncOp function) {
     return op.emitError(
         "expected a schedule: run attnfuse-select-schedule first");
   KernelTile tile = getKernelTile(schedule);
-  if (failed(checkNames(function)))
-    return failure();
-  std::optional<TargetInfo> target;
-  if (tile.pipeline) {
+  bool needsTarget =
+      tile.pipeline || op.getKeyRotationWay() == RotationWay::BySize;
+  if (needsTarget && !target) {
     llvm::Expected<TargetInfo> known = getTargetOf(op);
     if (!known)
       return op.emitError(llvm::toString(known.takeError()));
     target = *known;
-    if (llvm::Error error = checkTile(*problem, tile, *target))
-      return op.emitOpError() << llvm::toString(std::move(error));
-  } else if (llvm::Error error = checkBlocks(*problem, tile)) {
-    return op.emitOpError() << llvm::toString(std::move(error));
   }
-  llvm::Expected<DimensionClasses> dims = DimensionClasses::analyze(function);
-  if (!dims)
-    return function.emitError(llvm::toString(dims.takeError()));
+  llvm::Error error = tile.pipeline ? checkTile(*problem, tile, *target)
+                                    : checkBlocks(*problem, tile);
+  if (error)
+    return op.emitOpError() << llvm::toString(std::move(error));
+  return success();
+}
+
+/// Names in the manifest are of one kind each.
+static LogicalResult checkManifestNames(const DimensionClasses &dims) {
   for (const ArgumentRole &role : llvm::concat<const ArgumentRole>(
-           dims->getArguments(), dims->getResults())) {
-    if (dims->lookup(role.name))
-      return function.emitError("expected names of arguments that are not "
-                                "names of dimensions, got '")
+           dims.getArguments(), dims.getResults())) {
+    if (dims.lookup(role.name))
+      return dims.getFunction().emitError("expected names of arguments that "
+                                          "are not names of dimensions, got '")
              << role.name << "'; rename it by attnfuse.name";
     if (StringRef(role.name).starts_with("$"))
-      return function.emitError("expected names that do not start with '$', "
-                                "which the manifest reserves, got '")
+      return dims.getFunction().emitError(
+                 "expected names that do not start with '$', "
+                 "which the manifest reserves, got '")
              << role.name << "'; rename it by attnfuse.name";
   }
+  return success();
+}
 
-  OpBuilder b(function);
+namespace {
+using Condition = std::optional<llvm::json::Value>;
+
+Condition both(const Condition &a, const Condition &b) {
+  if (!a || !b)
+    return a ? a : b;
+  return llvm::json::Array{"mul", *a, *b};
+}
+
+/// Emits the kernels of one function.
+class FunctionConverter {
+public:
+  FunctionConverter(func::FuncOp function, FunctionBody wholeBody,
+                    const DimensionClasses &dims,
+                    std::optional<TargetInfo> target)
+      : function(function), body(std::move(wholeBody)), target(target),
+        b(function), manifest(body.attention, body.rotations, dims) {}
+
+  FailureOr<gpu::GPUModuleOp> convert();
+
+private:
+  void createModule();
+  /// Versions of one way to compute the function, which apply where `when`
+  /// does.
+  LogicalResult addVersions(FunctionBody way, const Twine &name,
+                            const Condition &when, bool isLast);
+  void addVersion(FunctionBody way, const Twine &name, const KernelTile &tile,
+                  const Condition &when);
+  llvm::json::Object addRotation(RopeOp op, bool releasesDependents);
+
+  func::FuncOp function;
+  FunctionBody body;
+  std::optional<TargetInfo> target;
+  OpBuilder b;
+  ManifestBuilder manifest;
+  gpu::GPUModuleOp module;
+  LLVM::GlobalOp sharedMemory;
+  /// By rotation, the kernel's entry in the manifest.
+  llvm::DenseMap<Operation *, llvm::json::Object> rotationKernels;
+};
+} // namespace
+
+void FunctionConverter::createModule() {
   b.setInsertionPointAfter(function);
-  auto module = gpu::GPUModuleOp::create(
-      b, function.getLoc(), (function.getName() + "_kernels").str());
+  module = gpu::GPUModuleOp::create(b, function.getLoc(),
+                                    (function.getName() + "_kernels").str());
   // The module gets another name where a function has this one.
   module->remove();
   SymbolTable(function->getParentOp()).insert(module, b.getInsertionPoint());
   b.setInsertionPointToStart(module.getBody());
   // An external array of unknown size is the dynamic shared memory of the
   // launch. No function's name holds a dollar sign (checkNames).
-  auto sharedMemory = LLVM::GlobalOp::create(
-      b, op.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+  sharedMemory = LLVM::GlobalOp::create(
+      b, body.attention.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
       /*isConstant=*/false, LLVM::Linkage::External, "attnfuse$shared",
       Attribute(),
       /*alignment=*/1024, /*addrSpace=*/3);
-  ManifestBuilder manifest(op, *dims);
-  auto addKernel = [&](const Twine &name, const KernelTile &tile,
-                       std::optional<llvm::json::Value> when) {
-    b.setInsertionPointToEnd(module.getBody());
-    KernelTraits traits = getKernelTraits(op);
-    KernelResources resources = tile.pipeline
-                                    ? getKernelResources(traits, tile, *target)
-                                    : getUnpipelinedResources(traits, tile);
-    LLVM::LLVMFuncOp kernel =
-        createKernel(b, op.getLoc(), name, tile, resources);
-    KernelAbi abi(kernel, manifest.getTensors());
-    if (tile.pipeline)
-      sm90::buildAttentionForward(op, tile, kernel, sharedMemory, abi, *target);
-    else
-      sm80::buildAttentionForward(op, tile, kernel, sharedMemory, abi);
-    manifest.addVersion(kernel.getName(), tile, resources, abi.finalize(),
-                        std::move(when));
+}
+
+FailureOr<gpu::GPUModuleOp> FunctionConverter::convert() {
+  createModule();
+  AttentionOp op = body.attention;
+  SmallVector<Operation *> temporary;
+  FunctionBody way = body;
+  auto isApart = [](std::optional<RotationWay> way) {
+    return way && *way != RotationWay::Fused;
   };
+  if (isApart(op.getQueryRotationWay()) || isApart(op.getKeyRotationWay())) {
+    OpBuilder before(op);
+    SplitAttention split = buildSplitAttention(before, op);
+    way.attention = split.attention;
+    way.rotations.append(split.rotations);
+    temporary.push_back(split.attention);
+    temporary.append(split.rotations.rbegin(), split.rotations.rend());
+    manifest.addCopy(split.attention);
+  }
+  LogicalResult result = success();
+  if (op.getKeyRotationWay() == RotationWay::BySize) {
+    OpBuilder before(op);
+    auto fused = cast<AttentionOp>(before.clone(*op));
+    temporary.push_back(fused);
+    fused.removeRotationPlanAttr();
+    FailureOr<ScheduleProblem> problem = getScheduleProblem(fused);
+    llvm::Expected<KernelTile> tile = chooseTile(*problem, *target);
+    if (!tile)
+      return op.emitOpError() << llvm::toString(tile.takeError());
+    fused.setScheduleAttr(getScheduleAttr(op.getContext(), *tile));
+    manifest.addCopy(fused);
+    FunctionBody fusedWay{body.rotations, fused};
+    result = addVersions(fusedWay, function.getName() + "$fused",
+                         getFusedIsQuicker(fused, manifest.getSizes(),
+                                           tile->tileM, tile->tileN, *target),
+                         /*isLast=*/false);
+  }
+  if (succeeded(result))
+    result = addVersions(way, function.getName(), std::nullopt,
+                         /*isLast=*/true);
+  if (succeeded(result))
+    module->setAttr(kManifestAttrName, b.getStringAttr(manifest.build()));
+  for (Operation *copy : temporary)
+    copy->erase();
+  if (failed(result))
+    return failure();
+  return module;
+}
+
+LogicalResult FunctionConverter::addVersions(FunctionBody way,
+                                             const Twine &name,
+                                             const Condition &when,
+                                             bool isLast) {
+  AttentionOp op = way.attention;
+  KernelTile tile = getKernelTile(op.getScheduleAttr());
+  FailureOr<ScheduleProblem> problem = getScheduleProblem(op);
   // A staged operand is a tensor of the user's strides, of which a tensor map
   // can be made or not.
-  std::optional<StagedOperand> staged = getStagedOperand(op);
-  std::optional<llvm::json::Value> mapCondition;
-  if (tile.pipeline && staged)
-    mapCondition = getTensorMapCondition(
+  Condition hasMaps;
+  if (std::optional<StagedOperand> staged = getStagedOperand(op);
+      tile.pipeline && staged)
+    hasMaps = getTensorMapCondition(
         manifest.getTensors().find(staged->tensor)->second);
   if (tile.pipeline && isChosen(op, *problem, *target))
     if (std::optional<KernelTile> small =
-            chooseTileForFewRows(*problem, tile, *target)) {
-      llvm::json::Value isSmall = manifest.getFewTilesCondition(tile.tileM);
-      addKernel(function.getName() + "$few_rows", *small,
-                mapCondition ? llvm::json::Array{"mul", *mapCondition, isSmall}
-                             : isSmall);
-    }
-  addKernel(function.getName(), tile, mapCondition);
-  if (mapCondition) {
-    llvm::Expected<KernelTile> other = chooseUnpipelinedTile(*problem, *target);
-    if (!other)
-      return op.emitOpError() << llvm::toString(other.takeError());
-    addKernel(function.getName() + "$any_strides", *other, std::nullopt);
-  }
-  module->setAttr(kManifestAttrName, b.getStringAttr(manifest.build()));
-  return module;
+            chooseTileForFewRows(*problem, tile, *target))
+      addVersion(
+          way, name + "$few_rows", *small,
+          both(both(when, hasMaps), manifest.getFewTilesCondition(tile.tileM)));
+  addVersion(way, name, tile, both(when, hasMaps));
+  if (!hasMaps || !isLast)
+    return success();
+  llvm::Expected<KernelTile> other = chooseUnpipelinedTile(*problem, *target);
+  if (!other)
+    return op.emitOpError() << llvm::toString(other.takeError());
+  addVersion(way, name + "$any_strides", *other, when);
+  return success();
+}
+
+void FunctionConverter::addVersion(FunctionBody way, const Twine &name,
+                                   const KernelTile &tile,
+                                   const Condition &when) {
+  AttentionOp op = way.attention;
+  llvm::json::Array kernels;
+  for (RopeOp rotation : way.rotations)
+    kernels.push_back(addRotation(rotation, rotation == way.rotations.back() &&
+                                                target &&
+                                                target->hasWarpgroupMma()));
+  b.setInsertionPointToEnd(module.getBody());
+  KernelTraits traits = getKernelTraits(op);
+  KernelResources resources = tile.pipeline
+                                  ? getKernelResources(traits, tile, *target)
+                                  : getUnpipelinedResources(traits, tile);
+  LLVM::LLVMFuncOp kernel =
+      createKernel(b, op.getLoc(), name, tile.getThreads(),
+                   tile.pipeline ? resources.pipelinedBlocks : 1);
+  KernelAbi abi(kernel, manifest.getTensors());
+  if (tile.pipeline)
+    sm90::buildAttentionForward(op, tile, kernel, sharedMemory, abi, *target);
+  else
+    sm80::buildAttentionForward(op, tile, kernel, sharedMemory, abi);
+  // It waits for the rotation where it reads what that writes.
+  bool startsEarly = tile.pipeline && !way.rotations.empty();
+  kernels.push_back(manifest.describeAttention(
+      kernel.getName(), tile, resources, abi.finalize(), startsEarly));
+  manifest.addVersion(std::move(kernels), when);
+}
+
+llvm::json::Object FunctionConverter::addRotation(RopeOp op,
+                                                  bool releasesDependents) {
+  auto [entry, isNew] = rotationKernels.try_emplace(op);
+  if (!isNew)
+    return entry->second;
+  manifest.addWorkspace(op);
+  b.setInsertionPointToEnd(module.getBody());
+  std::string name = (function.getName() + "$rotate").str();
+  if (rotationKernels.size() > 1)
+    name += std::to_string(rotationKernels.size());
+  LLVM::LLVMFuncOp kernel =
+      createKernel(b, op.getLoc(), name, RotationGrid::kThreads, 1);
+  KernelAbi abi(kernel, manifest.getTensors());
+  buildRotateTensor(op, kernel, abi, releasesDependents);
+  entry->second = manifest.describeRotation(name, op, abi.finalize());
+  return entry->second;
+}
+
+static FailureOr<gpu::GPUModuleOp> convert(func::FuncOp function) {
+  FailureOr<FunctionBody> body = getWholeBody(function);
+  std::optional<TargetInfo> target;
+  if (failed(body) || failed(checkAttention(body->attention, target)) ||
+      failed(checkNames(function)))
+    return failure();
+  llvm::Expected<DimensionClasses> dims = DimensionClasses::analyze(function);
+  if (!dims)
+    return function.emitError(llvm::toString(dims.takeError()));
+  if (failed(checkManifestNames(*dims)))
+    return failure();
+  return FunctionConverter(function, *body, *dims, target).convert();
 }
 
 namespace {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ManifestBuilder.h"
+#include "attnfuse/KernelGen/RotateTensor.h"
 #include "attnfuse/KernelGen/Rotation.h"
 #include "attnfuse/KernelGen/ScheduleChoice.h"
 #include "attnfuse/KernelGen/TileWalk.h"
@@ -54,8 +55,9 @@ void ManifestBuilder::addCheck(json::Value holds, const Twine &message) {
       json::Object{{"holds", std::move(holds)}, {"message", message.str()}});
 }
 
-ManifestBuilder::ManifestBuilder(AttentionOp op, const DimensionClasses &dims)
-    : op(op), dims(dims) {
+ManifestBuilder::ManifestBuilder(AttentionOp op, ArrayRef<RopeOp> rotations,
+                                 const DimensionClasses &dims)
+    : op(op), rotations(rotations), dims(dims) {
   func::FuncOp function = dims.getFunction();
   auto add = [&](Value value, StringRef name) {
     AbiTensor &tensor = tensors[value];
@@ -81,28 +83,81 @@ json::Value ManifestBuilder::getDim(Value tensor, unsigned dim) {
   return dimClass.names.front();
 }
 
+AttentionSizes ManifestBuilder::getSizes() {
+  AttentionSizes sizes{getDim(op.getQuery(), 0), getDim(op.getQuery(), 1),
+                       getDim(op.getKey(), 1), getDim(op.getQuery(), 2),
+                       getDim(op.getKey(), 2)};
+  if (Value indices = op.getColIndices())
+    sizes.numBlocks = getDim(indices, 0);
+  return sizes;
+}
+
+void ManifestBuilder::addCopy(AttentionOp copy) {
+  for (auto [result, same] :
+       llvm::zip_equal(copy->getResults(), op->getResults()))
+    if (auto known = tensors.find(same); known != tensors.end()) {
+      AbiTensor tensor = known->second;
+      tensors[result] = std::move(tensor);
+    }
+}
+
+static std::string getTypeName(Type type) {
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return name;
+}
+
+void ManifestBuilder::addWorkspace(RopeOp rotation) {
+  AbiTensor tensor;
+  if (auto known = tensors.find(rotation.getInput()); known != tensors.end()) {
+    tensor = known->second;
+  } else {
+    tensor.name = "constant";
+    tensor.shape.append(rotation.getInput().getType().getShape().begin(),
+                        rotation.getInput().getType().getShape().end());
+  }
+  tensor.name += ".rotated";
+  auto isTaken = [&](StringRef name) {
+    return llvm::any_of(
+        tensors, [&](const auto &entry) { return entry.second.name == name; });
+  };
+  while (isTaken(tensor.name))
+    tensor.name += "_";
+  workspace.push_back(json::Object{
+      {"name", std::string(tensor.name)},
+      {"role", "rotated"},
+      {"type", getTypeName(rotation.getInput().getType().getElementType())},
+      {"shape", json::Array(tensor.shape)}});
+  tensors[rotation.getResult()] = std::move(tensor);
+}
+
 json::Object ManifestBuilder::describe(Value tensor, Type type,
                                        StringRef role) {
   const AbiTensor &known = tensors.find(tensor)->second;
   json::Object object{{"name", known.name}, {"role", role.str()}};
   auto ranked = dyn_cast<RankedTensorType>(type);
   Type elementType = ranked ? ranked.getElementType() : type;
-  std::string typeName;
-  llvm::raw_string_ostream(typeName) << elementType;
-  object["type"] = typeName;
+  object["type"] = getTypeName(elementType);
   object["shape"] = json::Array(known.shape);
 
   // What the kernel's vector loads and stores assume, in elements at a time.
+  SmallVector<RotationOperands> all{RotationOperands::getQuery(op),
+                                    RotationOperands::getKey(op)};
+  SmallVector<Value> activations{op.getQuery(), op.getKey(), op.getValue(),
+                                 op.getOutput()};
+  for (RopeOp rotation : rotations) {
+    all.push_back(RotationOperands::get(rotation));
+    activations.push_back(rotation.getInput());
+  }
   int64_t vector = 1;
-  if (llvm::is_contained({op.getQuery(), op.getKey(), op.getValue()}, tensor) ||
-      tensor == op.getOutput())
+  if (llvm::is_contained(activations, tensor))
     vector = elementType.isF32() ? 2 : SharedLayout::kChunkElements;
-  for (const RotationOperands &rotation :
-       {RotationOperands::getQuery(op), RotationOperands::getKey(op)})
-    if (rotation && (tensor == rotation.cos || tensor == rotation.sin))
+  bool isTable = false;
+  for (const RotationOperands &rotation : all)
+    if (rotation && (tensor == rotation.cos || tensor == rotation.sin)) {
       vector = std::max(vector, rotation.getTableVectorSize());
-  bool isTable = tensor == op.getQCos() || tensor == op.getQSin() ||
-                 tensor == op.getKCos() || tensor == op.getKSin();
+      isTable = true;
+    }
   if (vector > 1 || isTable) {
     int64_t bytes = elementType.getIntOrFloatBitWidth() / 8;
     int64_t alignment = std::min<int64_t>(16, vector * bytes);
@@ -152,6 +207,11 @@ void ManifestBuilder::addChecks() {
                     op.getQPositions(), nq);
   addRotationChecks("k", op.getKRotationAttr(), op.getKCos(), op.getKOffset(),
                     op.getKPositions(), nkv);
+  for (RopeOp rotation : rotations)
+    addRotationChecks(rotation.getResult() == op.getQuery() ? "q" : "k",
+                      RotationOperands::get(rotation).attr, rotation.getCos(),
+                      rotation.getOffset(), rotation.getPositions(),
+                      getDim(rotation.getInput(), 2));
   if (BlocksAttr blocks = op.getBlocksAttr()) {
     auto type = cast<RankedTensorType>(op.getRowOffsets().getType());
     addCheck(
@@ -172,10 +232,10 @@ json::Value ManifestBuilder::getFewTilesCondition(int64_t tileM) {
                apply("mul", kFewTilesPerSm, "$sm_count"));
 }
 
-void ManifestBuilder::addVersion(StringRef kernelName, const KernelTile &tile,
-                                 const KernelResources &resources,
-                                 json::Array parameters,
-                                 std::optional<json::Value> when) {
+json::Object
+ManifestBuilder::describeAttention(StringRef name, const KernelTile &tile,
+                                   const KernelResources &resources,
+                                   json::Array parameters, bool startsEarly) {
   json::Value blocks = getNumTiles(tile.tileM);
   // Pipelined blocks stay and take one tile after the other.
   if (tile.pipeline) {
@@ -184,12 +244,37 @@ void ManifestBuilder::addVersion(StringRef kernelName, const KernelTile &tile,
     blocks = apply("min", std::move(blocks),
                    apply("mul", "$sm_count", resources.pipelinedBlocks));
   }
-  json::Object kernel{{"name", kernelName},
+  json::Object kernel{{"name", name.str()},
                       {"block", json::Array{tile.getThreads(), 1, 1}},
                       {"grid", json::Array{std::move(blocks), 1, 1}},
                       {"shared_memory", resources.sharedMemory},
                       {"parameters", std::move(parameters)}};
-  json::Object version{{"kernels", json::Array{std::move(kernel)}}};
+  if (startsEarly)
+    kernel["starts_early"] = true;
+  return kernel;
+}
+
+json::Object ManifestBuilder::describeRotation(StringRef name, RopeOp rotation,
+                                               json::Array parameters) {
+  const AbiTensor &result = tensors.find(rotation.getResult())->second;
+  RotationGrid grid(rotation);
+  // One block where there is nothing to rotate: no grid is empty.
+  auto getBlocks = [&](unsigned dim, int64_t size) {
+    return apply("max", apply("ceildiv", result.shape[dim], size), 1);
+  };
+  json::Value blocks =
+      apply("mul", getBlocks(2, grid.rows),
+            apply("mul", getBlocks(1, grid.heads), getBlocks(0, 1)));
+  return json::Object{{"name", name.str()},
+                      {"block", json::Array{RotationGrid::kThreads, 1, 1}},
+                      {"grid", json::Array{std::move(blocks), 1, 1}},
+                      {"shared_memory", 0},
+                      {"parameters", std::move(parameters)}};
+}
+
+void ManifestBuilder::addVersion(json::Array kernels,
+                                 std::optional<json::Value> when) {
+  json::Object version{{"kernels", std::move(kernels)}};
   if (when)
     version["when"] = std::move(*when);
   versions.push_back(std::move(version));
@@ -212,6 +297,8 @@ std::string ManifestBuilder::build() {
                         {"arguments", std::move(arguments)},
                         {"results", std::move(results)},
                         {"checks", std::move(checks)}};
+  if (!workspace.empty())
+    manifest["workspace"] = std::move(workspace);
   if (versions.size() > 1)
     manifest["versions"] = std::move(versions);
   else

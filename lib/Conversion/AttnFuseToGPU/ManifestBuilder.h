@@ -9,30 +9,44 @@
 #define ATTNFUSE_LIB_CONVERSION_ATTNFUSETOGPU_MANIFESTBUILDER_H
 
 #include "attnfuse/Analysis/DimensionClasses.h"
+#include "attnfuse/Analysis/RotationCalculus.h"
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
 #include "attnfuse/KernelGen/KernelAbi.h"
 #include "attnfuse/KernelGen/KernelResources.h"
 
 namespace mlir::attnfuse {
 
-/// Describes a function whose body is `op` as docs/manifest.md defines.
+/// Describes a function as docs/manifest.md defines: `op`, and rotations that
+/// are for it.
 class ManifestBuilder {
 public:
   /// `dims` must outlive this.
-  ManifestBuilder(AttentionOp op, const DimensionClasses &dims);
+  ManifestBuilder(AttentionOp op, ArrayRef<RopeOp> rotations,
+                  const DimensionClasses &dims);
 
-  /// What the kernel may refer to: the function's arguments, and the op's
-  /// results that it returns.
+  /// What kernels may refer to: the function's arguments, the op's results that
+  /// it returns, and the workspace.
   const kernelgen::AbiTensors &getTensors() const { return tensors; }
+  AttentionSizes getSizes();
+
+  /// The results of a copy of the op are those of the op.
+  void addCopy(AttentionOp copy);
+  /// The rotation's result is a tensor of the workspace.
+  void addWorkspace(RopeOp rotation);
 
   /// Whether tiles of `tileM` rows are too few to fill the machine for long.
   llvm::json::Value getFewTilesCondition(int64_t tileM);
 
-  /// Adds a version of the function: one kernel. All but the last added have a
-  /// condition, which is an expression.
-  void addVersion(StringRef kernelName, const KernelTile &tile,
-                  const KernelResources &resources,
-                  llvm::json::Array parameters,
+  /// Entries of kernels.
+  llvm::json::Object describeAttention(StringRef name, const KernelTile &tile,
+                                       const KernelResources &resources,
+                                       llvm::json::Array parameters,
+                                       bool startsEarly);
+  llvm::json::Object describeRotation(StringRef name, RopeOp rotation,
+                                      llvm::json::Array parameters);
+  /// Adds a version of the function. All but the last added have a condition,
+  /// which is an expression.
+  void addVersion(llvm::json::Array kernels,
                   std::optional<llvm::json::Value> when = std::nullopt);
 
   /// The JSON object of the function with its versions.
@@ -50,9 +64,10 @@ private:
                          llvm::json::Value length);
 
   AttentionOp op;
+  SmallVector<RopeOp> rotations;
   const DimensionClasses &dims;
   kernelgen::AbiTensors tensors;
-  llvm::json::Array checks, versions;
+  llvm::json::Array workspace, checks, versions;
 };
 
 } // namespace mlir::attnfuse

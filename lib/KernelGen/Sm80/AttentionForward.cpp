@@ -25,6 +25,8 @@ using namespace mlir::attnfuse::kernelgen::sm80;
 namespace {
 /// What the block's run over the key tiles is for; see the header.
 enum Mode : int64_t { Compute, FiniteValues, NonFiniteValues, NumModes };
+/// Units of a rotation that a thread has in registers.
+constexpr int64_t kUnitsAtOnce = 2;
 
 class ForwardKernel {
 public:
@@ -206,7 +208,7 @@ Value ForwardKernel::buildRun(Value mode) {
     b.barrier();
   }
   if (queryRotation) {
-    TileRotation(queryRotation, elementType, abi, threads)
+    TileRotation(queryRotation, elementType, abi, threads, kUnitsAtOnce)
         .emit(b, queryLayout, queryTile, tile.tileM, query.firstRow, problem.nq,
               query.batch, thread);
     if (tile.qInRegisters)
@@ -246,7 +248,7 @@ ForwardKernel::buildStep(LoopState state, ArrayRef<Values> queryFragments,
     commitCopies(b);
   }
   if (keyRotation) {
-    TileRotation(keyRotation, elementType, abi, threads)
+    TileRotation(keyRotation, elementType, abi, threads, kUnitsAtOnce)
         .emit(b, keyLayout, keyTile, tile.tileN, firstKey, problem.nkv,
               query.batch, thread);
     b.barrier();
@@ -418,7 +420,7 @@ Value ForwardKernel::buildEpilogue(LoopState state, Value mode) {
       },
       [&]() -> Values {
         storeOutput(state.output);
-        if (op.getLse() && !op.getLse().use_empty())
+        if (abi.has(op.getLse()))
           outputRows->storeLogSumExp(b, normalizer, state.rows);
         return {};
       });

@@ -16,6 +16,9 @@ using namespace mlir::attnfuse::kernelgen::sm90;
 
 /// Threads of two warpgroups that take turns.
 static constexpr int64_t kTurnThreads = 2 * kWarpgroupThreads;
+/// Units of the rotation of Q that a thread has in registers, which hold no
+/// accumulators then.
+static constexpr int64_t kUnitsAtOnce = 4;
 /// Bytes of a warpgroup's rows of one panel.
 static constexpr int64_t kGroupPanelBytes = kWarpgroupRows * kPanelPitch;
 
@@ -172,17 +175,19 @@ Value Consumer::buildTile(Value round, Value number) {
 
 void Consumer::buildQuery(Value round) {
   Part part(b, "query");
-  context.queries.waitFull(b, round);
+  if (!context.queryRotation)
+    context.queries.waitFull(b, round);
   Value tile = b.add(context.queries.getTile(b, b.i32(0)),
                      b.mul(group, kGroupPanelBytes));
   if (context.queryRotation) {
     Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
                                 b.mul(group, kGroupPanelBytes));
     TileRotation(context.queryRotation, problem.getElementType(),
-                 problem.getAbi(), kWarpgroupThreads)
+                 problem.getAbi(), kWarpgroupThreads, kUnitsAtOnce)
         .emit(b, context.queryLayout, pointer, kWarpgroupRows,
               b.add(query.firstRow, b.mul(group, kWarpgroupRows)), problem.nq,
-              query.batch, groupThread);
+              query.batch, groupThread,
+              [&] { context.queries.waitFull(b, round); });
     fenceAsyncProxy(b);
     syncNamed(b, groupBarrier, kWarpgroupThreads);
   }
@@ -495,7 +500,7 @@ void Consumer::buildEpilogue(LoopState state, Value round) {
       [&] { return rows; });
   if (context.stagesOutput())
     storeStaged(round);
-  if (op.getLse() && !op.getLse().use_empty()) {
+  if (problem.getAbi().has(op.getLse())) {
     ValueRange range(rows);
     state.rows = OnlineNormalizer::takeRows(range, state.rows.size());
     outputRows->storeLogSumExp(b, normalizer, state.rows);

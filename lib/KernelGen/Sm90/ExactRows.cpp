@@ -85,8 +85,7 @@ private:
         b.select(isSecond, b.sub(feature, distance), b.add(feature, distance));
     Value angle =
         half ? b.select(isSecond, partner, feature) : b.shrU(feature, 1);
-    TileRotation tables(rotation, problem.getElementType(), problem.getAbi(),
-                        kWarpSize);
+    RowRotation tables(rotation, problem.getElementType(), problem.getAbi());
     Value tableRow = tables.getTableRow(b, row, numRows, batch);
     Value cos = tables.loadTable(b, rotation.cos, tableRow, angle, 1)[0];
     Value sin = tables.loadTable(b, rotation.sin, tableRow, angle, 1)[0];

@@ -12,6 +12,13 @@ using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 using namespace mlir::attnfuse::kernelgen::sm90;
 
+/// Units of the rotation of K that a thread has in registers.
+static constexpr int64_t kUnitsAtOnce = 2;
+
+static bool isRotatedBefore(Value tensor) {
+  return bool(tensor.getDefiningOp<RopeOp>());
+}
+
 Producer::Producer(KernelBuilder &b, const BlockContext &context)
     : b(b), context(context), problem(context.problem) {
   AttentionOp op = problem.getOp();
@@ -69,10 +76,23 @@ Value Producer::buildTile(Value round, const QueryTile &query, Value number) {
   };
 
   Values position = walk.begin(b);
-  asLoader([&] {
-    loadKey(position, number);
+  auto loadQuery = [&] {
     load(context.queries, round, queryMap, context.tile.tileM,
          {query.firstRow, query.head, query.batch});
+  };
+  asLoader([&] {
+    // A kernel before this one may still be rotating q or k. Every block waits
+    // for it, so that this kernel ends after that one.
+    if (isRotatedBefore(problem.getOp().getQuery())) {
+      waitForPreviousKernel(b);
+    } else if (isRotatedBefore(problem.getOp().getKey())) {
+      loadQuery();
+      waitForPreviousKernel(b);
+      loadKey(position, number);
+      return loadStagedFor(position, number);
+    }
+    loadKey(position, number);
+    loadQuery();
     loadStagedFor(position, number);
   });
 
@@ -103,13 +123,13 @@ Value Producer::buildTile(Value round, const QueryTile &query, Value number) {
 }
 
 void Producer::rotateKey(const QueryTile &query, Value firstKey, Value number) {
-  context.keys.waitFull(b, number);
   Value slot = b.sub(context.keys.getTile(b, number), context.shared);
   Value tile = b.offsetPtr(context.getSharedPtr(b, 0), slot);
   TileRotation(context.keyRotation, problem.getElementType(), problem.getAbi(),
-               kWarpgroupThreads)
+               kWarpgroupThreads, kUnitsAtOnce)
       .emit(b, context.keyLayout, tile, context.tile.tileN, firstKey,
-            problem.nkv, query.batch, context.thread);
+            problem.nkv, query.batch, context.thread,
+            [&] { context.keys.waitFull(b, number); });
   fenceAsyncProxy(b);
   arrive(b, context.readyKeys.getFull(b, number));
 }

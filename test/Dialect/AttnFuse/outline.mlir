@@ -70,6 +70,33 @@ func.func @"7.dots"(%q: tensor<1x4x16x64xf16>, %n: index) -> tensor<1x4x16x64xf1
 
 // -----
 
+// A rotation before the op goes along where nobody else needs it.
+// CHECK-LABEL: func.func @rotations(
+// CHECK-SAME:    %[[Q:.*]]: tensor<1x4x?x64xf16>, %[[T:.*]]: tensor<512x32xf32>
+// CHECK:         tensor.dim %[[Q]]
+// CHECK-NOT:     attnfuse.rope
+// CHECK:         %[[O:.*]] = attnfuse.launch @rotations_attention_0 ins(%[[Q]], %[[T]] :
+// CHECK:         %[[K:.*]] = attnfuse.rope %[[Q]]
+// CHECK:         attnfuse.launch @rotations_attention_1 ins(%[[O]], %[[K]] :
+// CHECK-LABEL: func.func private @rotations_attention_0(
+// CHECK:         %[[ONCE:.*]] = attnfuse.rope %{{.*}} half
+// CHECK:         %[[TWICE:.*]] = attnfuse.rope %[[ONCE]]
+// CHECK:         attnfuse.attention q(%[[TWICE]])
+// CHECK-LABEL: func.func private @rotations_attention_1(
+// CHECK-NOT:     attnfuse.rope
+func.func @rotations(%q: tensor<1x4x?x64xf16>, %t: tensor<512x32xf32>) -> (tensor<1x4x?x64xf16>, tensor<1x4x?x64xf16>) {
+  %once = attnfuse.rope %q, %t, %t half : tensor<1x4x?x64xf16>, tensor<512x32xf32>, tensor<512x32xf32>
+  %twice = attnfuse.rope %once, %t, %t half : tensor<1x4x?x64xf16>, tensor<512x32xf32>, tensor<512x32xf32>
+  %o = attnfuse.attention q(%twice) k(%q) v(%q) softmax {scale = 0.125 : f64}
+      : (tensor<1x4x?x64xf16>, tensor<1x4x?x64xf16>, tensor<1x4x?x64xf16>) -> tensor<1x4x?x64xf16>
+  %k = attnfuse.rope %q, %t, %t half : tensor<1x4x?x64xf16>, tensor<512x32xf32>, tensor<512x32xf32>
+  %p = attnfuse.attention q(%o) k(%k) v(%k) softmax {scale = 0.125 : f64}
+      : (tensor<1x4x?x64xf16>, tensor<1x4x?x64xf16>, tensor<1x4x?x64xf16>) -> tensor<1x4x?x64xf16>
+  return %p, %k : tensor<1x4x?x64xf16>, tensor<1x4x?x64xf16>
+}
+
+// -----
+
 // Constants that the kernel is made for go along; others are passed.
 // CHECK-LABEL: func.func @constants(
 // CHECK:         attnfuse.launch @constants_attention_0 ins(%{{[^,]*}} : tensor<1x4x64x64xf16>)

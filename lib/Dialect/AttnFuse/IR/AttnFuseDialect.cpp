@@ -169,6 +169,16 @@ LogicalResult BandAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult
+RotationPlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                         RotationWay q, RotationWay, std::optional<int64_t>,
+                         std::optional<int64_t>) {
+  // To rotate q once in its tile is quicker at every size.
+  if (q == RotationWay::BySize)
+    return emitError() << "expected q to be fused or split, got by_size";
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // BlocksAttr: <query x key>
 //===----------------------------------------------------------------------===//

@@ -32,6 +32,18 @@ double ScaledDotProductOp::getScaleOrDefault() {
 // AttentionOp
 //===----------------------------------------------------------------------===//
 
+static std::optional<RotationWay> getWay(RotationAttr rotation,
+                                         RotationWay planned) {
+  return rotation ? std::optional(planned) : std::nullopt;
+}
+std::optional<RotationWay> AttentionOp::getQueryRotationWay() {
+  RotationPlanAttr plan = getRotationPlanAttr();
+  return getWay(getQRotationAttr(), plan ? plan.getQ() : RotationWay::Fused);
+}
+std::optional<RotationWay> AttentionOp::getKeyRotationWay() {
+  RotationPlanAttr plan = getRotationPlanAttr();
+  return getWay(getKRotationAttr(), plan ? plan.getK() : RotationWay::Fused);
+}
 int64_t AttentionOp::getHeadDim() { return getQuery().getType().getShape()[3]; }
 int64_t AttentionOp::getValueHeadDim() {
   return getValue().getType().getShape()[3];

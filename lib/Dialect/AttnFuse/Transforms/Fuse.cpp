@@ -281,7 +281,7 @@ AttentionOp buildFused(RewriterBase &rewriter, Chain &chain) {
       blockSparse ? blockSparse.getRowOffsets() : Value(),
       blockSparse ? blockSparse.getColIndices() : Value(), score.getOperands(),
       rewriter.getF64FloatAttr(chain.product.getScaleOrDefault()), q.attr,
-      k.attr, rewriter.getArrayAttr(bands), blocks,
+      k.attr, RotationPlanAttr(), rewriter.getArrayAttr(bands), blocks,
       NormalizerAttr::get(rewriter.getContext(),
                           getNormalizer(chain.normalizer)),
       ScheduleAttr());

@@ -44,6 +44,26 @@ bool isKernelConstant(Value value) {
          isa<DenseElementsAttr, IntegerAttr>(constant);
 }
 
+/// The rotations of q and k that are ops before `op` and serve it alone, in the
+/// order in which they are evaluated.
+SmallVector<RopeOp> collectRotations(AttentionOp op) {
+  llvm::SetVector<Operation *> rotations;
+  auto serves = [&](OpOperand &use) {
+    return rotations.contains(use.getOwner()) || &use == &op.getQueryMutable() ||
+           &use == &op.getKeyMutable();
+  };
+  for (Value value : {op.getQuery(), op.getKey()}) {
+    auto rope = value.getDefiningOp<RopeOp>();
+    while (rope && rope->getBlock() == op->getBlock() &&
+           llvm::all_of(rope->getUses(), serves) && rotations.insert(rope))
+      rope = rope.getInput().getDefiningOp<RopeOp>();
+  }
+  auto result = llvm::map_to_vector(
+      rotations, [](Operation *rotation) { return cast<RopeOp>(rotation); });
+  llvm::sort(result, [](RopeOp a, RopeOp b) { return a->isBeforeInBlock(b); });
+  return result;
+}
+
 /// The name that `attnfuse.name` gives to `value` where it is a function's
 /// argument, or null.
 StringAttr getGivenName(Value value) {
@@ -69,12 +89,19 @@ Value getStream(Operation *op) {
 
 /// An uninitialized tensor for a result [B, Hq, Nq, ...] of `op`.
 Value createDestination(OpBuilder &b, AttentionOp op, Value result) {
+  Value query = op.getQuery();
+  // A rotation does not change sizes, and may be on its way to the function.
+  while (auto rope = query.getDefiningOp<RopeOp>()) {
+    if (rope.getInput() == query)
+      break;
+    query = rope.getInput();
+  }
   auto type = cast<RankedTensorType>(result.getType());
   SmallVector<Value> sizes;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
     if (type.isDynamicDim(dim))
       sizes.push_back(
-          tensor::DimOp::create(b, op.getLoc(), op.getQuery(), dim));
+          tensor::DimOp::create(b, op.getLoc(), query, dim));
   return tensor::EmptyOp::create(b, op.getLoc(), type, sizes);
 }
 
@@ -107,13 +134,17 @@ private:
 void Outliner::outline(AttentionOp op) {
   Location loc = op.getLoc();
   OpBuilder b(op);
+  SmallVector<Operation *> ops;
+  llvm::append_range(ops, collectRotations(op));
+  ops.push_back(op);
   llvm::SetVector<Value> inputs;
   SmallVector<Value> constants;
-  for (Value operand : op->getOperands())
-    if (isKernelConstant(operand))
-      constants.push_back(operand);
-    else
-      inputs.insert(operand);
+  for (Operation *part : ops)
+    for (Value operand : part->getOperands())
+      if (isKernelConstant(operand))
+        constants.push_back(operand);
+      else if (!llvm::is_contained(ops, operand.getDefiningOp()))
+        inputs.insert(operand);
 
   auto function = func::FuncOp::create(
       b, loc, chooseName(op),
@@ -134,7 +165,9 @@ void Outliner::outline(AttentionOp op) {
   for (Value constant : constants)
     if (!mapping.contains(constant))
       inside.clone(*constant.getDefiningOp(), mapping);
-  Operation *moved = inside.clone(*op, mapping);
+  Operation *moved = nullptr;
+  for (Operation *part : ops)
+    moved = inside.clone(*part, mapping);
   func::ReturnOp::create(inside, loc, moved->getResults());
 
   SmallVector<Value> outs;
@@ -146,7 +179,8 @@ void Outliner::outline(AttentionOp op) {
                        getStream(op));
   launch->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   op->replaceAllUsesWith(launch);
-  op->erase();
+  for (Operation *part : llvm::reverse(ops))
+    part->erase();
 }
 
 struct OutlinePass : attnfuse::impl::AttnFuseOutlinePassBase<OutlinePass> {

@@ -68,7 +68,8 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
   problem.hasBand = !op.getBands().empty();
   problem.rotatesKeys = traits.rotatesKeys;
   for (Value tensor : {op.getQuery(), op.getKey(), op.getValue()})
-    problem.allowsTensorMaps &= isa<BlockArgument>(tensor);
+    problem.allowsTensorMaps &=
+        isa<BlockArgument>(tensor) || tensor.getDefiningOp<RopeOp>();
   for (BandAttr band : op.getBands().getAsRange<BandAttr>())
     if (band.getLeft() && band.getRight()) {
       int64_t width = *band.getLeft() + *band.getRight() + 1;
@@ -91,8 +92,9 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
 }
 
 KernelTraits mlir::attnfuse::getKernelTraits(AttentionOp op) {
+  // A schedule by size is that of many keys.
   KernelTraits traits{PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()),
-                      bool(op.getKRotationAttr())};
+                      op.getKeyRotationWay() == RotationWay::Fused};
   if (std::optional<StagedOperand> staged = getStagedOperand(op))
     traits.staging =
         staged->perQuery ? Staging::PerQueryAndKey : Staging::PerKey;

@@ -51,6 +51,11 @@ def AttnFuse_ProductWait : AttnFuse_Enum<"ProductWait", "where a step waits for 
   I32EnumAttrCase<"BetweenRows", 1, "between_rows">,
   I32EnumAttrCase<"WithNextKey", 2, "with_next_key">]>;
 
+def AttnFuse_RotationWay : AttnFuse_Enum<"RotationWay", "where rows are rotated", [
+  I32EnumAttrCase<"Fused", 0, "fused">,
+  I32EnumAttrCase<"Split", 1, "split">,
+  I32EnumAttrCase<"BySize", 2, "by_size">]>;
+
 def AttnFuse_PairingAttr : EnumAttr<AttnFuse_Dialect, AttnFuse_Pairing, "pairing">;
 def AttnFuse_AlignmentAttr : EnumAttr<AttnFuse_Dialect, AttnFuse_Alignment, "alignment">;
 def AttnFuse_ReluNormAttr : EnumAttr<AttnFuse_Dialect, AttnFuse_ReluNorm, "relu_norm">;
@@ -76,6 +81,32 @@ def AttnFuse_RotationAttr : AttnFuse_Attr<"Rotation", "rotation"> {
   }];
   let parameters = (ins EnumParameter<AttnFuse_Pairing>:$pairing, "int64_t":$offset);
   let assemblyFormat = "`<` $pairing `,` `offset` `=` $offset `>`";
+}
+
+def AttnFuse_RotationPlanAttr : AttnFuse_Attr<"RotationPlan", "rotation_plan"> {
+  let summary = "where q and k are rotated";
+  let description = [{
+    `fused`: in the attention's kernel, each tile on its way to the product.
+    `split`: by a kernel of its own before it, once, through memory.
+    `by_size`: whichever is expected to be quicker at the sizes of a launch.
+    Written by `attnfuse-decide-rotation`; without a plan all is fused. The plan
+    for what is not rotated has no effect. Where the sizes are static, the plan
+    says what either way was expected to add to the time, in picoseconds.
+
+    Example: `#attnfuse.rotation_plan<q = fused, k = split>`
+  }];
+  let parameters = (ins EnumParameter<AttnFuse_RotationWay>:$q,
+                        EnumParameter<AttnFuse_RotationWay>:$k,
+                        OptionalParameter<"std::optional<int64_t>">:$k_fused_ps,
+                        OptionalParameter<"std::optional<int64_t>">:$k_split_ps);
+  let assemblyFormat = [{
+    `<` `q` `=` $q `,` `k` `=` $k (`,` `k_fused_ps` `=` $k_fused_ps^)?
+    (`,` `k_split_ps` `=` $k_split_ps^)? `>`
+  }];
+  let builders = [AttrBuilder<(ins "RotationWay":$q, "RotationWay":$k), [{
+    return $_get($_ctxt, q, k, std::nullopt, std::nullopt);
+  }]>];
+  let genVerifyDecl = 1;
 }
 
 def AttnFuse_BandAttr : AttnFuse_Attr<"Band", "band"> {

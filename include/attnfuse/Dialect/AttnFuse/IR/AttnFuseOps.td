@@ -327,7 +327,8 @@ def AttnFuse_AttentionOp : AttnFuse_Op<"attention", [
     the position, and in brackets the tables and `offset %n` or
     `positions %p`; `blocks`, with the block sizes, row offsets and column
     indices; `bands`; the normaliser (`softmax`, `relu_sum`, `relu_length` or
-    `relu_none`); `score`, with its operands and the region; the `schedule`.
+    `relu_none`); `score`, with its operands and the region; the `schedule`;
+    among the attributes, the `rotation_plan`.
     The types are those of all operands, in the order of the list below. A
     second result is the log-sum-exp.
 
@@ -365,6 +366,7 @@ def AttnFuse_AttentionOp : AttnFuse_Op<"attention", [
     F64Attr:$scale,
     OptionalAttr<AttnFuse_RotationAttr>:$q_rotation,
     OptionalAttr<AttnFuse_RotationAttr>:$k_rotation,
+    OptionalAttr<AttnFuse_RotationPlanAttr>:$rotation_plan,
     DefaultValuedAttr<AttnFuse_BandArrayAttr, "{}">:$bands,
     OptionalAttr<AttnFuse_BlocksAttr>:$blocks,
     AttnFuse_NormalizerAttr:$normalizer,
@@ -382,6 +384,9 @@ def AttnFuse_AttentionOp : AttnFuse_Op<"attention", [
     /// Head size of q and k, and of v and the output.
     int64_t getHeadDim();
     int64_t getValueHeadDim();
+    /// Where k is rotated; nothing if it is not.
+    std::optional<RotationWay> getKeyRotationWay();
+    std::optional<RotationWay> getQueryRotationWay();
     /// True if the region does more than return its score.
     bool hasScoreChain();
     Type getElementType();

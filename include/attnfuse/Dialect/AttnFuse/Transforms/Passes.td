@@ -24,7 +24,8 @@ def AttnFuseOutlinePass : Pass<"attnfuse-outline", "::mlir::ModuleOp"> {
   let description = [{
     Each `attnfuse.attention`, wherever it stands, becomes a private function
     of its own, with the op's operands as arguments, and an `attnfuse.launch`
-    of it. Operands that are dense or integer constants go along. The function
+    of it. Operands that are dense or integer constants go along, as does an
+    `attnfuse.rope` that serves the op alone. The function
     has the name of the one around the op, of which characters that PTX does
     not allow are replaced by `_`, with `_attention_` and the first number that
     makes it unique. Names by `attnfuse.name` go along too. The launch is on the
@@ -102,6 +103,30 @@ def AttnFuseSelectSchedulePass : Pass<"attnfuse-select-schedule"> {
     has none. A schedule that is given is checked against the machine's limits
     instead; one that does not fit is an error that names the limit, as is an
     attention of types or sizes that no GPU kernel takes.
+  }];
+}
+
+def AttnFuseDecideRotationPass : Pass<"attnfuse-decide-rotation"> {
+  let summary = "decide where q and k are rotated";
+  let description = [{
+    Writes a `rotation_plan` on every `attnfuse.attention` with a rotation that
+    has none. q is rotated in the kernel, once per tile. For k, the time that
+    either way adds is predicted for the machine in `attnfuse.target`
+    (docs/rotation-calculus.md): static sizes decide here, and the plan holds
+    both predictions; dynamic ones leave the choice to each launch (`by_size`). A remark says what was decided. With
+    `way` the plan is given instead: `split` is for k, `split_both` for q, too.
+  }];
+  let options = [Option<"way", "way", "std::string", "\"auto\"",
+                        "auto, fused, split or split_both">];
+}
+
+def AttnFuseSplitRotationPass : Pass<"attnfuse-split-rotation"> {
+  let summary = "make split rotations ops of their own";
+  let description = [{
+    Moves every rotation that the `rotation_plan` of an `attnfuse.attention`
+    splits, or leaves to the size, into an `attnfuse.rope` before it. For
+    compilers that fuse the rotation into whatever computes q or k;
+    `convert-attnfuse-to-gpu` splits by itself.
   }];
 }
 

@@ -1,0 +1,107 @@
+//===- RotationCalculus.cpp - What rotating k costs -----------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/Analysis/RotationCalculus.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+
+AttentionSizes AttentionSizes::get(AttentionOp op) {
+  auto getSize = [](Value tensor, unsigned dim, StringRef name) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    return type.isDynamicDim(dim) ? SizeExpression(llvm::json::Value(name))
+                                  : SizeExpression(type.getDimSize(dim));
+  };
+  AttentionSizes sizes{
+      getSize(op.getQuery(), 0, "B"), getSize(op.getQuery(), 1, "Hq"),
+      getSize(op.getKey(), 1, "Hkv"), getSize(op.getQuery(), 2, "Nq"),
+      getSize(op.getKey(), 2, "Nkv")};
+  if (op.getColIndices())
+    sizes.numBlocks = getSize(op.getColIndices(), 0, "nnz");
+  return sizes;
+}
+
+/// Keys that a tile of `tileM` rows reaches by one band, on average over all
+/// tiles, limited to those that exist.
+static SizeExpression getKeysOfBand(BandAttr band, const AttentionSizes &sizes,
+                                    int64_t tileM) {
+  const SizeExpression &nq = sizes.queries, &nkv = sizes.keys;
+  if (band.getLeft() && band.getRight())
+    return min(nkv, *band.getLeft() + *band.getRight() + tileM);
+  // Rows see a triangle of `both` x `both` scores and, where there are more
+  // keys or more rows, all or none of the others.
+  SizeExpression both = min(nq, nkv);
+  SizeExpression triangle = ceilDiv(both * both, max(nq * 2, 1));
+  SizeExpression moreKeys = max(nkv - nq, 0);
+  bool isRight = bool(band.getRight());
+  bool isBottom = band.getAlign() == Alignment::BottomRight;
+  int64_t reach = isRight ? *band.getRight() : band.getLeft().value_or(0);
+  SizeExpression keys = both - triangle;
+  if (isBottom)
+    keys = isRight ? moreKeys + triangle : triangle;
+  else if (!isRight)
+    keys = moreKeys + triangle;
+  return min(nkv, keys + (tileM / 2 + reach));
+}
+
+TileVisits::TileVisits(AttentionOp op, const AttentionSizes &sizes,
+                       int64_t tileM, int64_t tileN)
+    : ofQueryTile(0), inAll(0) {
+  SizeExpression heads = sizes.batch * sizes.queryHeads;
+  SizeExpression queryTiles = heads * ceilDiv(sizes.queries, tileM);
+  if (BlocksAttr blocks = op.getBlocksAttr(); blocks && sizes.numBlocks) {
+    auto type = cast<RankedTensorType>(op.getRowOffsets().getType());
+    // Lists are of all heads, or of some.
+    SizeExpression lists = 1;
+    if (type.getRank() == 3)
+      for (auto [dim, size] :
+           {std::pair(0, sizes.batch), std::pair(1, sizes.queryHeads)})
+        lists = lists * (type.getDimSize(dim) == 1 ? SizeExpression(1) : size);
+    SizeExpression tiles = llvm::divideCeil(blocks.getQueryBlock(), tileM) *
+                           llvm::divideCeil(blocks.getKeyBlock(), tileN);
+    inAll = *sizes.numBlocks * ceilDiv(heads, max(lists, 1)) * tiles;
+    ofQueryTile = ceilDiv(inAll, max(queryTiles, 1));
+    return;
+  }
+  SizeExpression keys = sizes.keys;
+  for (BandAttr band : op.getBands().getAsRange<BandAttr>())
+    keys = min(keys, getKeysOfBand(band, sizes, tileM));
+  ofQueryTile = ceilDiv(keys, tileN);
+  inAll = queryTiles * ofQueryTile;
+}
+
+RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
+                             int64_t tileM, int64_t tileN,
+                             const TargetInfo &target)
+    : fused(0), split(0) {
+  const RotationFacts &facts = target.rotation;
+  int64_t width =
+      2 * cast<RankedTensorType>(op.getKCos().getType()).getShape()[1];
+  // Picoseconds of one SM in a visit, and of the machine.
+  double visit = (facts.clocksPerVisit +
+                  facts.clocksPerKiFeature * double(tileN * width) / 1024) *
+                 1e3 / target.clockGhz;
+  TileVisits visits(op, sizes, tileM, tileN);
+  // The last query tile is not done sooner than its own visits.
+  fused = max(visits.inAll * std::llround(visit / double(target.smCount)),
+              visits.ofQueryTile * std::llround(visit));
+  // Each key row is read and written.
+  double row = 4.0 * double(op.getHeadDim()) * 1e3 / facts.gbPerSecond;
+  split = SizeExpression(std::llround(facts.launchNs * 1e3)) +
+          sizes.batch * sizes.keyHeads * sizes.keys * std::llround(row);
+}
+
+llvm::json::Value mlir::attnfuse::getFusedIsQuicker(AttentionOp op,
+                                                    const AttentionSizes &sizes,
+                                                    int64_t tileM,
+                                                    int64_t tileN,
+                                                    const TargetInfo &target) {
+  RotationCosts costs(op, sizes, tileM, tileN, target);
+  return isAtMost(costs.fused, costs.split).getJson();
+}

@@ -1,0 +1,112 @@
+//===- DecideRotation.cpp - Where q and k are rotated ---------------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/Analysis/RotationCalculus.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace mlir::attnfuse {
+#define GEN_PASS_DEF_ATTNFUSEDECIDEROTATIONPASS
+#include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h.inc"
+} // namespace mlir::attnfuse
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+
+static std::string formatTime(int64_t picoseconds) {
+  return llvm::formatv("{0:F2} us", double(picoseconds) * 1e-6).str();
+}
+
+/// The plan that the option asks for; nothing for `auto`.
+static FailureOr<std::optional<RotationPlanAttr>>
+getForcedPlan(MLIRContext *context, Location loc, StringRef way) {
+  auto getPlan = [&](RotationWay q, RotationWay k) {
+    return std::optional(RotationPlanAttr::get(context, q, k));
+  };
+  if (way == "auto")
+    return std::optional<RotationPlanAttr>();
+  if (way == "fused")
+    return getPlan(RotationWay::Fused, RotationWay::Fused);
+  if (way == "split")
+    return getPlan(RotationWay::Fused, RotationWay::Split);
+  if (way == "split_both")
+    return getPlan(RotationWay::Split, RotationWay::Split);
+  emitError(loc) << "expected 'way' to be auto, fused, split or split_both, "
+                    "got '"
+                 << way << "'";
+  return failure();
+}
+
+namespace {
+struct DecideRotationPass
+    : attnfuse::impl::AttnFuseDecideRotationPassBase<DecideRotationPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<AttentionOp> ops;
+    getOperation()->walk([&](AttentionOp op) {
+      bool rotates = op.getQRotationAttr() || op.getKRotationAttr();
+      if (rotates && !op.getRotationPlanAttr())
+        ops.push_back(op);
+    });
+    FailureOr<std::optional<RotationPlanAttr>> forced =
+        getForcedPlan(&getContext(), getOperation()->getLoc(), way);
+    if (failed(forced))
+      return signalPassFailure();
+    for (AttentionOp op : ops) {
+      if (*forced)
+        op.setRotationPlanAttr(**forced);
+      else if (failed(decide(op)))
+        return signalPassFailure();
+    }
+  }
+
+  LogicalResult decide(AttentionOp op) {
+    auto setPlan = [&](RotationWay keyWay) {
+      op.setRotationPlanAttr(
+          RotationPlanAttr::get(&getContext(), RotationWay::Fused, keyWay));
+    };
+    if (!op.getKRotationAttr()) {
+      setPlan(RotationWay::Fused);
+      return success();
+    }
+    llvm::Expected<TargetInfo> target = getTargetOf(op);
+    if (!target)
+      return op.emitError(llvm::toString(target.takeError()));
+    // The tiles are those of the fused way, as the split one has no visits.
+    FailureOr<ScheduleProblem> problem = getScheduleProblem(op);
+    if (failed(problem))
+      return failure();
+    llvm::Expected<KernelTile> tile = chooseTile(*problem, *target);
+    if (!tile)
+      return op.emitOpError() << llvm::toString(tile.takeError());
+    RotationCosts costs(op, AttentionSizes::get(op), tile->tileM, tile->tileN,
+                        *target);
+    std::optional<int64_t> fused = costs.fused.getInteger(),
+                           split = costs.split.getInteger();
+    if (!fused || !split) {
+      setPlan(RotationWay::BySize);
+      op.emitRemark() << "rotates k by size: in the kernel where that is "
+                         "expected to be quicker, else before it";
+      return success();
+    }
+    bool isFused = *fused <= *split;
+    op.setRotationPlanAttr(RotationPlanAttr::get(
+        &getContext(), RotationWay::Fused,
+        isFused ? RotationWay::Fused : RotationWay::Split, fused, split));
+    op.emitRemark() << "rotates k "
+                    << (isFused ? "in the kernel" : "before the kernel")
+                    << ": expected to add "
+                    << formatTime(isFused ? *fused : *split) << ", "
+                    << (isFused ? "before it " : "in it ")
+                    << formatTime(isFused ? *split : *fused);
+    return success();
+  }
+};
+} // namespace
