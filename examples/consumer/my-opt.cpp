@@ -48,9 +48,9 @@ struct MyCpuPass : PassWrapper<MyCpuPass, OperationPass<func::FuncOp>> {
   StringRef getArgument() const override { return "my-cpu-pass"; }
   StringRef getDescription() const override { return "attention to linalg"; }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, linalg::LinalgDialect,
-                    math::MathDialect, scf::SCFDialect,
-                    tensor::TensorDialect>();
+    registry
+        .insert<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect,
+                scf::SCFDialect, tensor::TensorDialect>();
   }
   void runOnOperation() override {
     ConversionTarget target(getContext());
@@ -67,15 +67,14 @@ struct MyCpuPass : PassWrapper<MyCpuPass, OperationPass<func::FuncOp>> {
 
 int main(int argc, char **argv) {
   DialectRegistry registry;
-  registry.insert<arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
-                  memref::MemRefDialect, scf::SCFDialect,
-                  tensor::TensorDialect>();
+  registry
+      .insert<arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
+              memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect>();
   attnfuse::registerAllDialects(registry);
   attnfuse::registerAllPasses();
   registerCanonicalizerPass();
   PassRegistration<MyCpuPass>();
   PassPipelineRegistration<>("my-gpu-pipeline", "attention to launches",
                              buildMyGpuPipeline);
-  return asMainReturnCode(
-      MlirOptMain(argc, argv, "my compiler\n", registry));
+  return asMainReturnCode(MlirOptMain(argc, argv, "my compiler\n", registry));
 }

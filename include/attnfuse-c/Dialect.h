@@ -1,4 +1,5 @@
-/*===- attnfuse-c/Dialect.h - The dialect in MLIR's C API ----------*- C -*-===*\
+/*===- attnfuse-c/Dialect.h - The dialect in MLIR's C API ----------*- C
+-*-===*\
 |*                                                                            *|
 |* Licensed under the Apache License v2.0 with LLVM Exceptions.               *|
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|

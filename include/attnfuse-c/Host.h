@@ -1,4 +1,5 @@
-/*===- attnfuse-c/Host.h - What generated host code calls ----------*- C -*-===*\
+/*===- attnfuse-c/Host.h - What generated host code calls ----------*- C
+-*-===*\
 |*                                                                            *|
 |* Licensed under the Apache License v2.0 with LLVM Exceptions.               *|
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|

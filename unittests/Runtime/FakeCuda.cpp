@@ -11,10 +11,9 @@
 //   FAKE_CUDA_INIT   code that cuInit returns
 //   FAKE_CUDA_COUNT  number of devices
 //   FAKE_CUDA_JIT    text of the assembler's log; loading then fails
-//   FAKE_CUDA_TRACE  file that each launch of a kernel in PTX adds a line to: its
-//   name, grid, block, shared memory, stream and parameters
-//   FAKE_CUDA_MAPS   "strict" refuses tensor maps with a stride of 0, "none"
-//   all
+//   FAKE_CUDA_TRACE  file that each launch of a kernel in PTX adds a line to:
+//   its name, grid, block, shared memory, stream and parameters FAKE_CUDA_MAPS
+//   "strict" refuses tensor maps with a stride of 0, "none" all
 // Built with FAKE_CUDA_WITHOUT_TENSOR_MAPS it is a driver before CUDA 12.0.
 //
 //===----------------------------------------------------------------------===//

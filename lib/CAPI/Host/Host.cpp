@@ -58,8 +58,7 @@ Result<const Kernel *> getKernel(HostRuntime &runtime, AttnfuseHostImage &image,
   }
   auto *loaded = static_cast<LoadedImage *>(image.loaded);
   if (!loaded) {
-    auto manifest =
-        parseManifest({image.manifest, size_t(image.manifestSize)});
+    auto manifest = parseManifest({image.manifest, size_t(image.manifestSize)});
     if (!manifest)
       return manifest.error();
     loaded = new LoadedImage{
@@ -90,9 +89,8 @@ Result<TensorView> getView(const AttnfuseValue &value,
     return Error{what + ": expected an AttnfuseElementType, got " +
                  std::to_string(value.type)};
   if (value.rank < 0 || value.rank > ATTNFUSE_MAX_RANK)
-    return Error{what + ": expected 0 to " +
-                 std::to_string(ATTNFUSE_MAX_RANK) + " dimensions, got " +
-                 std::to_string(value.rank)};
+    return Error{what + ": expected 0 to " + std::to_string(ATTNFUSE_MAX_RANK) +
+                 " dimensions, got " + std::to_string(value.rank)};
   return TensorView{reinterpret_cast<uintptr_t>(value.data),
                     ElementType(value.type),
                     {value.sizes, value.sizes + value.rank},

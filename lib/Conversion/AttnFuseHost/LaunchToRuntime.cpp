@@ -118,20 +118,20 @@ LLVM::GlobalOp HostCodeBuilder::getImage(gpu::BinaryOp binary) {
   Location loc = binary.getLoc();
   auto type = LLVM::LLVMStructType::getLiteral(
       b.getContext(), {pointer, word, pointer, word, pointer});
-  auto image = LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/false,
-                                      LLVM::Linkage::Internal,
-                                      (binary.getName() + "_image").str(),
-                                      Attribute());
+  auto image = LLVM::GlobalOp::create(
+      b, loc, type, /*isConstant=*/false, LLVM::Linkage::Internal,
+      (binary.getName() + "_image").str(), Attribute());
   symbols.insert(image, first->getIterator());
   b.createBlock(&image.getInitializerRegion());
   Value value = LLVM::UndefOp::create(b, loc, type);
   auto constant = [&](int64_t number) -> Value {
     return LLVM::ConstantOp::create(b, loc, word, b.getI64IntegerAttr(number));
   };
-  Value fields[] = {
-      LLVM::AddressOfOp::create(b, loc, codeBytes), constant(code.size()),
-      LLVM::AddressOfOp::create(b, loc, manifestBytes),
-      constant(manifest.getValue().size()), LLVM::ZeroOp::create(b, loc, pointer)};
+  Value fields[] = {LLVM::AddressOfOp::create(b, loc, codeBytes),
+                    constant(code.size()),
+                    LLVM::AddressOfOp::create(b, loc, manifestBytes),
+                    constant(manifest.getValue().size()),
+                    LLVM::ZeroOp::create(b, loc, pointer)};
   for (auto [i, field] : llvm::enumerate(fields))
     value = LLVM::InsertValueOp::create(b, loc, value, field, i);
   LLVM::ReturnOp::create(b, loc, value);
@@ -163,8 +163,7 @@ LogicalResult HostCodeBuilder::storeOperand(OpBuilder &b, LaunchOp launch,
   auto store = [&](Value value, ArrayRef<LLVM::GEPArg> field) {
     SmallVector<LLVM::GEPArg> path{index};
     llvm::append_range(path, field);
-    Value slot =
-        LLVM::GEPOp::create(b, loc, pointer, valueType, buffer, path);
+    Value slot = LLVM::GEPOp::create(b, loc, pointer, valueType, buffer, path);
     LLVM::StoreOp::create(b, loc, value, slot);
   };
   auto type = dyn_cast<MemRefType>(operand.getType());
@@ -189,8 +188,8 @@ LogicalResult HostCodeBuilder::storeOperand(OpBuilder &b, LaunchOp launch,
     return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
   };
   auto parts = memref::ExtractStridedMetadataOp::create(b, loc, operand);
-  Value base = toWord(
-      memref::ExtractAlignedPointerAsIndexOp::create(b, loc, operand));
+  Value base =
+      toWord(memref::ExtractAlignedPointerAsIndexOp::create(b, loc, operand));
   Value offset = arith::MulIOp::create(
       b, loc, toWord(parts.getOffset()),
       makeConstant(b, loc, type.getElementTypeBitWidth() / 8));
@@ -208,8 +207,8 @@ LogicalResult HostCodeBuilder::storeOperand(OpBuilder &b, LaunchOp launch,
 LogicalResult HostCodeBuilder::convert(LaunchOp launch) {
   if (!launch.hasPureBufferSemantics())
     return launch.emitOpError("expected memrefs; bufferize before");
-  auto binary = dyn_cast_or_null<gpu::BinaryOp>(
-      SymbolTable::lookupNearestSymbolFrom(
+  auto binary =
+      dyn_cast_or_null<gpu::BinaryOp>(SymbolTable::lookupNearestSymbolFrom(
           launch, launch.getKernel().getRootReference()));
   if (!binary || binary->getParentOp() != module)
     return launch.emitOpError("expected '")

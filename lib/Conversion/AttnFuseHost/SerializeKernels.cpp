@@ -33,8 +33,9 @@ struct SerializeKernelsPass
       if (!candidate->hasAttr(kManifestAttrName))
         continue;
       if (kernels) {
-        candidate.emitError("expected all kernels in one gpu.module; run "
-                            "attnfuse-merge-kernels first")
+        candidate
+                .emitError("expected all kernels in one gpu.module; run "
+                           "attnfuse-merge-kernels first")
                 .attachNote(kernels.getLoc())
             << "the first is here";
         return signalPassFailure();
@@ -69,9 +70,9 @@ struct SerializeKernelsPass
     auto object = gpu::ObjectAttr::get(
         b.getContext(), nvvm, gpu::CompilationTarget::Assembly,
         b.getStringAttr(*ptx), /*properties=*/nullptr, /*kernels=*/nullptr);
-    auto binary = gpu::BinaryOp::create(
-        b, kernels.getLoc(), kernels.getName(), /*offloadingHandler=*/nullptr,
-        b.getArrayAttr({object}));
+    auto binary = gpu::BinaryOp::create(b, kernels.getLoc(), kernels.getName(),
+                                        /*offloadingHandler=*/nullptr,
+                                        b.getArrayAttr({object}));
     binary->setDiscardableAttrs(kernels->getDiscardableAttrDictionary());
     binary->setAttr(kManifestAttrName, b.getStringAttr(*manifest));
     kernels.erase();

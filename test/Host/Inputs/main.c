@@ -14,7 +14,10 @@ extern void _mlir_ciface_layers(Memref4 *q, Memref4 *k, Memref4 *out,
 
 static Memref4 makeMemref(uintptr_t address, int64_t b, int64_t h, int64_t n,
                           int64_t d) {
-  Memref4 m = {(void *)(address - 64), (void *)address, 0, {b, h, n, d},
+  Memref4 m = {(void *)(address - 64),
+               (void *)address,
+               0,
+               {b, h, n, d},
                {h * n * d, n * d, d, 1}};
   return m;
 }

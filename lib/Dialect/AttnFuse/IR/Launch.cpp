@@ -53,16 +53,17 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   Operation *callee = symbols.lookupNearestSymbolFrom(*this, root);
   if (!callee)
     return emitOpError("expected '")
-           << getKernel() << "' to be a function or kernels, got no such symbol";
+           << getKernel()
+           << "' to be a function or kernels, got no such symbol";
   auto function = dyn_cast<FunctionOpInterface>(callee);
   if (!function) {
     if (callee->hasAttr(kManifestAttrName) &&
         getKernel().getNestedReferences().size() == 1)
       return success();
-    InFlightDiagnostic diagnostic =
-        emitOpError("expected '") << getKernel()
-                                  << "' to be a function, or one of kernels "
-                                     "with a manifest";
+    InFlightDiagnostic diagnostic = emitOpError("expected '")
+                                    << getKernel()
+                                    << "' to be a function, or one of kernels "
+                                       "with a manifest";
     diagnostic.attachNote(callee->getLoc()) << "it is this";
     return diagnostic;
   }
@@ -80,6 +81,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
                << "' to be a " << type << ", got " << operand.getType();
     return success();
   };
-  return failure(failed(check("inputs", getInputs(), function.getArgumentTypes())) ||
-                 failed(check("outs", getOuts(), function.getResultTypes())));
+  return failure(
+      failed(check("inputs", getInputs(), function.getArgumentTypes())) ||
+      failed(check("outs", getOuts(), function.getResultTypes())));
 }

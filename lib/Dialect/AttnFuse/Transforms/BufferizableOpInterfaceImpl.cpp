@@ -50,9 +50,9 @@ struct LaunchModel
     if (failed(getBuffers(launch.getInputs(), inputs)) ||
         failed(getBuffers(launch.getOuts(), outs)))
       return failure();
-    auto lowered =
-        LaunchOp::create(rewriter, op->getLoc(), TypeRange(),
-                         launch.getKernelAttr(), inputs, outs, launch.getStream());
+    auto lowered = LaunchOp::create(rewriter, op->getLoc(), TypeRange(),
+                                    launch.getKernelAttr(), inputs, outs,
+                                    launch.getStream());
     lowered->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     replaceOpWithBufferizedValues(rewriter, op, outs);
     return success();

@@ -169,7 +169,8 @@ private:
     if (q == k && q == v)
       return success();
     std::string types;
-    llvm::raw_string_ostream(types) << q << ", " << k << " and " << v;
+    llvm::raw_string_ostream(types) 
+        << "'" << q << "', '" << k << "' and '" << v << "'";
     return remarkAt(chain.sum,
                     "expected q, k and v of one element type, got " + types);
   }

@@ -49,14 +49,19 @@ bool isKernelConstant(Value value) {
 SmallVector<RopeOp> collectRotations(AttentionOp op) {
   llvm::SetVector<Operation *> rotations;
   auto serves = [&](OpOperand &use) {
-    return rotations.contains(use.getOwner()) || &use == &op.getQueryMutable() ||
-           &use == &op.getKeyMutable();
+    return rotations.contains(use.getOwner()) ||
+           &use == &op.getQueryMutable() || &use == &op.getKeyMutable();
   };
   for (Value value : {op.getQuery(), op.getKey()}) {
+    // In a graph region an op may stand after its user.
+    Operation *user = op;
     auto rope = value.getDefiningOp<RopeOp>();
     while (rope && rope->getBlock() == op->getBlock() &&
-           llvm::all_of(rope->getUses(), serves) && rotations.insert(rope))
+           rope->isBeforeInBlock(user) &&
+           llvm::all_of(rope->getUses(), serves) && rotations.insert(rope)) {
+      user = rope;
       rope = rope.getInput().getDefiningOp<RopeOp>();
+    }
   }
   auto result = llvm::map_to_vector(
       rotations, [](Operation *rotation) { return cast<RopeOp>(rotation); });
@@ -88,20 +93,18 @@ Value getStream(Operation *op) {
 }
 
 /// An uninitialized tensor for a result [B, Hq, Nq, ...] of `op`.
-Value createDestination(OpBuilder &b, AttentionOp op, Value result) {
+/// `moved` are ops that will be gone.
+Value createDestination(OpBuilder &b, AttentionOp op, Value result,
+                        ArrayRef<Operation *> moved) {
   Value query = op.getQuery();
-  // A rotation does not change sizes, and may be on its way to the function.
-  while (auto rope = query.getDefiningOp<RopeOp>()) {
-    if (rope.getInput() == query)
-      break;
-    query = rope.getInput();
-  }
+  // A rotation does not change sizes.
+  while (llvm::is_contained(moved, query.getDefiningOp()))
+    query = query.getDefiningOp<RopeOp>().getInput();
   auto type = cast<RankedTensorType>(result.getType());
   SmallVector<Value> sizes;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
     if (type.isDynamicDim(dim))
-      sizes.push_back(
-          tensor::DimOp::create(b, op.getLoc(), query, dim));
+      sizes.push_back(tensor::DimOp::create(b, op.getLoc(), query, dim));
   return tensor::EmptyOp::create(b, op.getLoc(), type, sizes);
 }
 
@@ -116,8 +119,8 @@ private:
     Operation *around = op;
     while (around->getParentOp() != module)
       around = around->getParentOp();
-    auto name = around->getAttrOfType<StringAttr>(
-        SymbolTable::getSymbolAttrName());
+    auto name =
+        around->getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName());
     std::string stem =
         (name ? makeKernelName(name.getValue()) + "_" : "") + "attention_";
     unsigned &number = nextNumber[stem];
@@ -172,11 +175,10 @@ void Outliner::outline(AttentionOp op) {
 
   SmallVector<Value> outs;
   for (Value result : op->getResults())
-    outs.push_back(createDestination(b, op, result));
-  auto launch =
-      LaunchOp::create(b, loc, op->getResultTypes(),
-                       SymbolRefAttr::get(function), inputs.getArrayRef(), outs,
-                       getStream(op));
+    outs.push_back(createDestination(b, op, result, ops));
+  auto launch = LaunchOp::create(b, loc, op->getResultTypes(),
+                                 SymbolRefAttr::get(function),
+                                 inputs.getArrayRef(), outs, getStream(op));
   launch->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   op->replaceAllUsesWith(launch);
   for (Operation *part : llvm::reverse(ops))

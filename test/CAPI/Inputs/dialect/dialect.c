@@ -43,8 +43,8 @@ static struct Text run(const char *pipeline) {
   mlirDialectHandleLoadDialect(mlirGetDialectHandle__attnfuse__(), context);
   mlirContextLoadAllAvailableDialects(context);
   mlirContextAttachDiagnosticHandler(context, report, &text, NULL);
-  MlirModule module = mlirModuleCreateParse(
-      context, mlirStringRefCreateFromCString(source));
+  MlirModule module =
+      mlirModuleCreateParse(context, mlirStringRefCreateFromCString(source));
   if (!mlirModuleIsNull(module)) {
     MlirPassManager pm = mlirPassManagerCreate(context);
     if (mlirLogicalResultIsSuccess(mlirParsePassPipeline(
@@ -76,7 +76,8 @@ int main(int argc, char **argv) {
   attnfuseRegisterAllPasses();
   attnfuseRegisterAllPasses();
 
-  struct Text fused = run("builtin.module(func.func(attnfuse-simplify,attnfuse-fuse))");
+  struct Text fused =
+      run("builtin.module(func.func(attnfuse-simplify,attnfuse-fuse))");
   puts(fused.data);
   struct Text wrong = run("builtin.module(convert-attnfuse-to-gpu)");
   puts(wrong.data);
