@@ -183,8 +183,7 @@ static bool isChosen(AttentionOp op, const ScheduleProblem &problem,
 
 /// Whether an earlier run has left the function's kernels beside it.
 static bool hasKernels(func::FuncOp function) {
-  for (auto kernels :
-       function->getParentRegion()->getOps<gpu::GPUModuleOp>())
+  for (auto kernels : function->getParentRegion()->getOps<gpu::GPUModuleOp>())
     if (kernels->hasAttr(kManifestAttrName) &&
         kernels.lookupSymbol<LLVM::LLVMFuncOp>(function.getNameAttr()))
       return true;

@@ -99,7 +99,8 @@ LogicalResult AttnFuseDialect::verifyRegionArgAttribute(
     if (isa<UnitAttr>(attribute.getValue()) && type.isInteger(64))
       return success();
     return op->emitError("expected '")
-           << kStreamAttr << "', without a value, on an i64 argument, got it on "
+           << kStreamAttr
+           << "', without a value, on an i64 argument, got it on "
            << "argument " << index << " of type " << type;
   }
   return verifyFunctionAttribute(op, "argument", index, attribute);

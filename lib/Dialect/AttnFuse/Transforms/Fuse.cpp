@@ -169,7 +169,7 @@ private:
     if (q == k && q == v)
       return success();
     std::string types;
-    llvm::raw_string_ostream(types) 
+    llvm::raw_string_ostream(types)
         << "'" << q << "', '" << k << "' and '" << v << "'";
     return remarkAt(chain.sum,
                     "expected q, k and v of one element type, got " + types);
@@ -393,7 +393,8 @@ struct ReportFusionPass
       } else if (auto sum = dyn_cast<WeightedSumOp>(op)) {
         // The reason is a remark; without one the chain only waits for the
         // pass that fuses.
-        if (succeeded(ChainMatcher(sum, getAnalysis<DominanceInfo>()).match())) {
+        if (succeeded(
+                ChainMatcher(sum, getAnalysis<DominanceInfo>()).match())) {
           sum.emitRemark("not fused: attnfuse-fuse has not run");
           reportMiss(sum, "attnfuse-fuse has not run");
         }
