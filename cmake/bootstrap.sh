@@ -11,7 +11,8 @@ set -eu
 cd "$(dirname "$0")/.."
 
 packages="g++ cmake ninja-build clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev
-  mlir-22-tools libzstd-dev zlib1g-dev libgtest-dev nlohmann-json3-dev python3 python3-numpy"
+  mlir-22-tools libzstd-dev zlib1g-dev libgtest-dev nlohmann-json3-dev python3 python3-numpy
+  python3-pytest"
 
 say() { printf '\n== %s\n' "$*"; }
 fail() { echo "bootstrap: $*" >&2; exit 1; }

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -38,6 +39,27 @@ config.substitutions.append(("%builddir", config.attnfuse_obj_root))
 config.substitutions.append(("%cmake", config.cmake_command))
 config.substitutions.append(("%cc", config.c_compiler))
 config.substitutions.append(("%cxx", config.cxx_compiler))
+
+# The Python package from the sources, with the library of the build folder. Tests that want PyTorch or
+# transformers run where the interpreter has them, or where $ATTNFUSE_TORCH_PYTHON, another one, does.
+python_tests = os.path.join(config.attnfuse_src_root, "python", "tests")
+package = [
+    "env",
+    "PYTHONDONTWRITEBYTECODE=1",
+    "PYTHONPATH=" + os.path.join(config.attnfuse_src_root, "python"),
+    "ATTNFUSE_LIBRARY=" + os.path.join(config.attnfuse_obj_root, "lib", "libattnfuse.so"),
+]
+torch_python = os.environ.get("ATTNFUSE_TORCH_PYTHON", config.python_executable)
+pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", python_tests]
+config.substitutions.append(("%{python_tests}", python_tests))
+config.substitutions.append(("%{pytest}", shlex.join(package + [config.python_executable] + pytest)))
+config.substitutions.append(("%{torch_pytest}", shlex.join(package + [torch_python] + pytest)))
+config.substitutions.append(("%{package_env}", shlex.join(package)))
+config.substitutions.append(("%{torch_python}", torch_python))
+for module in "torch", "transformers":
+    find = f"import importlib.util, sys; sys.exit(importlib.util.find_spec('{module}') is None)"
+    if subprocess.run([torch_python, "-c", find]).returncode == 0:
+        config.available_features.add(module)
 
 # ptxas checks what the compiler emits, where the CUDA toolkit is installed.
 config.ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")

@@ -49,6 +49,24 @@ ATTNFUSE_EXPORT int attnfuseKernelLaunch(const AttnfuseKernel *, void *stream,
                                          const AttnfuseValue *results,
                                          size_t numResults);
 
+/* Launches of one kernel on tensors of one kind, for callers who count host
+   time: types, sizes, strides and scalars are those of the values here, where
+   `data` must be valid too, and a launch only says where the tensors are. The
+   kernel may be destroyed before. One thread at a time may use it. Null for
+   failure. */
+typedef struct AttnfuseLaunch AttnfuseLaunch;
+ATTNFUSE_EXPORT AttnfuseLaunch *
+attnfuseKernelBind(const AttnfuseKernel *, const AttnfuseValue *arguments,
+                   size_t numArguments, const AttnfuseValue *results,
+                   size_t numResults);
+ATTNFUSE_EXPORT void attnfuseLaunchDestroy(AttnfuseLaunch *);
+
+/* As attnfuseKernelLaunch, on tensors at `addresses`: those of the arguments,
+   then of the results, one for each value that was bound. That of a scalar is
+   not looked at. */
+ATTNFUSE_EXPORT int attnfuseLaunchRun(AttnfuseLaunch *, void *stream,
+                                      const uint64_t *addresses);
+
 #ifdef __cplusplus
 }
 #endif

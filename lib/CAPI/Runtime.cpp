@@ -16,6 +16,10 @@ struct AttnfuseKernel {
   Kernel kernel;
 };
 
+struct AttnfuseLaunch {
+  std::unique_ptr<BoundLaunch> bound;
+};
+
 static Result<CudaDeviceRef> openDevice(int ordinal) {
   Result<std::shared_ptr<const CudaDriver>> driver = CudaDriver::load();
   if (!driver)
@@ -61,39 +65,51 @@ static Result<TensorView> getView(const AttnfuseValue &value,
                     {value.strides, value.strides + value.rank}};
 }
 
-static Status launch(const Kernel &kernel, void *stream,
-                     const AttnfuseValue *arguments, size_t numArguments,
-                     const AttnfuseValue *results, size_t numResults) {
-  const ManifestFunction &function = kernel.getFunction();
+namespace {
+/// The caller's values as the runtime's.
+struct LaunchValues {
+  std::vector<ArgumentValue> arguments;
+  std::vector<TensorView> results;
+};
+} // namespace
+
+static Result<LaunchValues> getValues(const ManifestFunction &function,
+                                      const AttnfuseValue *arguments,
+                                      size_t numArguments,
+                                      const AttnfuseValue *results,
+                                      size_t numResults) {
   auto describe = [&](size_t index) {
     return index < function.arguments.size() + function.results.size()
                ? function.describeTensor(index)
                : "value " + std::to_string(index);
   };
-  std::vector<ArgumentValue> argumentValues;
-  argumentValues.reserve(numArguments);
+  LaunchValues values;
+  values.arguments.reserve(numArguments);
   for (size_t i = 0; i < numArguments; ++i) {
     if (i < function.arguments.size() && function.arguments[i].isScalar()) {
-      argumentValues.push_back(arguments[i].scalar);
+      values.arguments.push_back(arguments[i].scalar);
       continue;
     }
     Result<TensorView> view =
         getView(arguments[i], [&] { return describe(i); });
     if (!view)
       return view.error();
-    argumentValues.push_back(std::move(*view));
+    values.arguments.push_back(std::move(*view));
   }
-  std::vector<TensorView> resultViews;
-  resultViews.reserve(numResults);
+  values.results.reserve(numResults);
   for (size_t i = 0; i < numResults; ++i) {
     Result<TensorView> view = getView(
         results[i], [&] { return describe(function.arguments.size() + i); });
     if (!view)
       return view.error();
-    resultViews.push_back(std::move(*view));
+    values.results.push_back(std::move(*view));
   }
-  return kernel.launch(static_cast<CUstream>(stream), argumentValues,
-                       resultViews);
+  return values;
+}
+
+static int fail(const Error &error) {
+  setLastError(error.message);
+  return 1;
 }
 
 extern "C" {
@@ -134,12 +150,44 @@ void attnfuseKernelDestroy(AttnfuseKernel *kernel) { delete kernel; }
 int attnfuseKernelLaunch(const AttnfuseKernel *kernel, void *stream,
                          const AttnfuseValue *arguments, size_t numArguments,
                          const AttnfuseValue *results, size_t numResults) {
-  Status status = launch(kernel->kernel, stream, arguments, numArguments,
-                         results, numResults);
-  if (status.ok())
-    return 0;
-  setLastError(status.error().message);
-  return 1;
+  Result<LaunchValues> values =
+      getValues(kernel->kernel.getFunction(), arguments, numArguments, results,
+                numResults);
+  if (!values)
+    return fail(values.error());
+  Status status = kernel->kernel.launch(static_cast<CUstream>(stream),
+                                        values->arguments, values->results);
+  return status.ok() ? 0 : fail(status.error());
+}
+
+AttnfuseLaunch *attnfuseKernelBind(const AttnfuseKernel *kernel,
+                                   const AttnfuseValue *arguments,
+                                   size_t numArguments,
+                                   const AttnfuseValue *results,
+                                   size_t numResults) {
+  Result<LaunchValues> values =
+      getValues(kernel->kernel.getFunction(), arguments, numArguments, results,
+                numResults);
+  if (!values) {
+    setLastError(values.error().message);
+    return nullptr;
+  }
+  Result<std::unique_ptr<BoundLaunch>> bound = BoundLaunch::create(
+      kernel->kernel, std::move(values->arguments), std::move(values->results));
+  if (!bound) {
+    setLastError(bound.error().message);
+    return nullptr;
+  }
+  return new AttnfuseLaunch{std::move(*bound)};
+}
+
+void attnfuseLaunchDestroy(AttnfuseLaunch *launch) { delete launch; }
+
+int attnfuseLaunchRun(AttnfuseLaunch *launch, void *stream,
+                      const uint64_t *addresses) {
+  Status status =
+      launch->bound->launch(static_cast<CUstream>(stream), addresses);
+  return status.ok() ? 0 : fail(status.error());
 }
 
 } // extern "C"

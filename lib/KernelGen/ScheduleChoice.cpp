@@ -240,9 +240,9 @@ KernelPipeline choosePipeline(const ScheduleProblem &problem, int64_t headDim,
         groups == 2 ? ProductWait::BetweenRows : ProductWait::End;
     return pipeline;
   }
-  pipeline.pingPong = isDense || headDim > 128;
-  pipeline.productWait =
-      isDense ? ProductWait::WithNextKey : ProductWait::BetweenRows;
+  pipeline.pingPong = true;
+  pipeline.productWait = isDense || headDim <= 128 ? ProductWait::WithNextKey
+                                                   : ProductWait::BetweenRows;
   return pipeline;
 }
 
@@ -275,10 +275,9 @@ std::optional<KernelTile> getPipelinedTile(const ScheduleProblem &problem,
       tileN -= 16;
   if (groups == 0 || tileN < kLeastPipelinedTileN)
     return std::nullopt;
-  bool isDense = !problem.hasBand && !problem.keyBlock;
   KernelTile tile{groups * kWarpgroupRows, tileN, groups * kWarpgroupWarps,
-                  /*qInRegisters=*/isDense && headDim > 64 && headDim <= 128 &&
-                      !problem.rotatesKeys,
+                  /*qInRegisters=*/headDim > 64 && headDim <= 128 &&
+                      !problem.rotatesKeys && problem.staging == Staging::None,
                   choosePipeline(problem, headDim, groups)};
   if (llvm::Error error = checkTile(problem, tile, target)) {
     llvm::consumeError(std::move(error));

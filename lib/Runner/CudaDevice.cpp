@@ -382,5 +382,5 @@ mlir::attnfuse::makeCudaDevice(int ordinal, StringRef chip, StringRef rotation,
         "capability 8.0 or more");
   return std::make_unique<CudaDevice>(
       std::move(*device),
-      CompileOptions{target, EmitLevel::PTX, rotation.str()}, layout);
+      CompileOptions{target, EmitLevel::PTX, rotation.str(), {}}, layout);
 }

@@ -16,16 +16,14 @@ using namespace attnfuse;
 /// CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 static constexpr int kProgrammaticStreamSerialization = 6;
 
-namespace {
 /// One launch, with the memory that its parameters are read from.
-struct PreparedLaunch {
+struct attnfuse::PreparedLaunch {
   std::array<unsigned, 3> grid;
   std::vector<uint64_t> words;
   std::vector<CUtensorMap> maps;
   /// Of each parameter, into `words` and `maps`.
   std::vector<void *> addresses;
 };
-} // namespace
 
 static bool takesTensorMaps(const ManifestKernel &kernel) {
   return std::any_of(kernel.parameters.begin(), kernel.parameters.end(),
@@ -70,6 +68,56 @@ static Status storeParameters(const ManifestFunction &function,
     launch.addresses.push_back(&map);
   }
   return {};
+}
+
+/// The launches of a version's kernels.
+static Result<std::vector<PreparedLaunch>>
+prepare(const ManifestFunction &function, const ManifestVersion &version,
+        const std::vector<ArgumentValue> &arguments,
+        const std::vector<TensorView> &results,
+        const std::vector<TensorView> &workspace,
+        const Environment &environment, TensorMapCache *cache) {
+  std::vector<PreparedLaunch> launches;
+  launches.reserve(version.kernels.size());
+  for (const ManifestKernel &kernel : version.kernels) {
+    Result<std::array<unsigned, 3>> grid = evaluateGrid(kernel, environment);
+    if (!grid)
+      return grid.error();
+    Result<std::vector<ParameterValue>> values =
+        evaluateParameters(function, kernel, arguments, results, workspace,
+                           environment);
+    if (!values)
+      return values.error();
+    PreparedLaunch &launch = launches.emplace_back();
+    launch.grid = *grid;
+    if (Status status =
+            storeParameters(function, kernel, *values, cache, launch);
+        !status.ok())
+      return status.error();
+  }
+  return launches;
+}
+
+/// Everything about a launch that does not depend on the version.
+static Result<Environment>
+bindLaunch(const ManifestFunction &function, const CudaDevice &device,
+           const std::vector<ArgumentValue> &arguments,
+           const std::vector<TensorView> &results) {
+  Result<Environment> environment = bindArguments(function, arguments);
+  if (!environment)
+    return environment;
+  environment->set(kSmCountName, device.getNumMultiprocessors());
+  if (Status status = bindResults(function, results, *environment);
+      !status.ok())
+    return status.error();
+  if (Status status = evaluateChecks(function, *environment); !status.ok())
+    return status.error();
+  return environment;
+}
+
+static bool areEmpty(const std::vector<TensorView> &tensors) {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [](const TensorView &tensor) { return tensor.isEmpty(); });
 }
 
 Status attnfuse::checkChip(std::string_view chip, int capability) {
@@ -132,36 +180,30 @@ Result<Kernel> Kernel::load(CudaDeviceRef device, const Manifest &manifest,
   return self;
 }
 
-Result<Kernel::Binding>
-Kernel::bind(const std::vector<ArgumentValue> &arguments,
-             const std::vector<TensorView> &results) const {
-  Result<Environment> environment = bindArguments(function, arguments);
-  if (!environment)
-    return environment.error();
-  environment->set(kSmCountName, module->getDevice()->getNumMultiprocessors());
-  if (Status status = bindResults(function, results, *environment);
-      !status.ok())
-    return status.error();
-  if (Status status = evaluateChecks(function, *environment); !status.ok())
-    return status.error();
-  Binding binding{std::move(*environment), 0, {}, false};
-  binding.isEmpty =
-      std::all_of(results.begin(), results.end(),
-                  [](const TensorView &result) { return result.isEmpty(); });
-  if (binding.isEmpty)
-    return binding;
-  Result<size_t> version = chooseVersion(function, binding.environment);
-  if (!version)
-    return version.error();
-  binding.version = *version;
-  if (function.workspace.empty())
-    return binding;
-  Result<WorkspaceLayout> workspace = layOutWorkspace(
-      function, function.versions[*version], binding.environment);
-  if (!workspace)
-    return workspace.error();
-  binding.workspace = std::move(*workspace);
-  return binding;
+/// The workspace of a launch: the caller's, or memory that `pooled` then holds.
+static Result<CUdeviceptr> getWorkspace(const CudaDeviceRef &device,
+                                        CUstream stream, int64_t bytes,
+                                        CUdeviceptr given,
+                                        std::optional<PooledMemory> &pooled) {
+  if (given % kWorkspaceAlignment != 0)
+    return Error{"expected a workspace at a multiple of " +
+                 std::to_string(kWorkspaceAlignment) + " bytes"};
+  if (given != 0 || bytes == 0)
+    return given;
+  Result<PooledMemory> memory =
+      PooledMemory::allocate(device, size_t(bytes), stream);
+  if (!memory)
+    return memory.error();
+  pooled.emplace(std::move(*memory));
+  return pooled->get();
+}
+
+static std::vector<TensorView> placeWorkspace(const WorkspaceLayout &layout,
+                                              CUdeviceptr start) {
+  std::vector<TensorView> tensors = layout.tensors;
+  for (TensorView &tensor : tensors)
+    tensor.data += start;
+  return tensors;
 }
 
 Result<int64_t>
@@ -169,74 +211,69 @@ Kernel::getWorkspaceSize(const std::vector<ArgumentValue> &arguments,
                          const std::vector<TensorView> &results) const {
   if (function.workspace.empty())
     return int64_t(0);
-  Result<Binding> binding = bind(arguments, results);
-  if (!binding)
-    return binding.error();
-  return binding->workspace.bytes;
+  Result<Environment> environment =
+      bindLaunch(function, *module->getDevice(), arguments, results);
+  if (!environment)
+    return environment.error();
+  if (areEmpty(results))
+    return int64_t(0);
+  Result<size_t> index = chooseVersion(function, *environment);
+  if (!index)
+    return index.error();
+  Result<WorkspaceLayout> layout =
+      layOutWorkspace(function, function.versions[*index], *environment);
+  if (!layout)
+    return layout.error();
+  return layout->bytes;
 }
 
 Status Kernel::launch(CUstream stream,
                       const std::vector<ArgumentValue> &arguments,
                       const std::vector<TensorView> &results,
                       CUdeviceptr workspace) const {
-  Result<Binding> binding = bind(arguments, results);
-  if (!binding)
-    return binding.error();
-  if (binding->isEmpty)
+  Result<Environment> environment =
+      bindLaunch(function, *module->getDevice(), arguments, results);
+  if (!environment)
+    return environment.error();
+  if (areEmpty(results))
     return {};
-  if (workspace % kWorkspaceAlignment != 0)
-    return Error{"expected a workspace at a multiple of " +
-                 std::to_string(kWorkspaceAlignment) + " bytes"};
-  if (workspace != 0 || binding->workspace.bytes == 0)
-    return launchBound(stream, arguments, results, *binding, workspace);
-  Result<PooledMemory> pooled = PooledMemory::allocate(
-      module->getDevice(), size_t(binding->workspace.bytes), stream);
-  if (!pooled)
-    return pooled.error();
-  return launchBound(stream, arguments, results, *binding, pooled->get());
+  Result<size_t> index = chooseVersion(function, *environment);
+  if (!index)
+    return index.error();
+  const ManifestVersion &version = function.versions[*index];
+  Result<WorkspaceLayout> layout =
+      layOutWorkspace(function, version, *environment);
+  if (!layout)
+    return layout.error();
+  std::optional<PooledMemory> pooled;
+  Result<CUdeviceptr> start = getWorkspace(module->getDevice(), stream,
+                                           layout->bytes, workspace, pooled);
+  if (!start)
+    return start.error();
+  Result<std::vector<PreparedLaunch>> launches =
+      prepare(function, version, arguments, results,
+              placeWorkspace(*layout, *start), *environment, tensorMaps.get());
+  if (!launches)
+    return launches.error();
+  return launchKernels(stream, *index, *launches);
 }
 
-Status Kernel::launchBound(CUstream stream,
-                           const std::vector<ArgumentValue> &arguments,
-                           const std::vector<TensorView> &results,
-                           Binding &binding, CUdeviceptr workspace) const {
-  for (TensorView &tensor : binding.workspace.tensors)
-    tensor.data += workspace;
-  const std::vector<ManifestKernel> &chosen =
-      function.versions[binding.version].kernels;
-  std::vector<PreparedLaunch> launches;
-  launches.reserve(chosen.size());
-  for (const ManifestKernel &kernel : chosen) {
-    Result<std::array<unsigned, 3>> grid =
-        evaluateGrid(kernel, binding.environment);
-    if (!grid)
-      return grid.error();
-    Result<std::vector<ParameterValue>> values =
-        evaluateParameters(function, kernel, arguments, results,
-                           binding.workspace.tensors, binding.environment);
-    if (!values)
-      return values.error();
-    PreparedLaunch &launch = launches.emplace_back();
-    launch.grid = *grid;
-    if (Status status = storeParameters(function, kernel, *values,
-                                        tensorMaps.get(), launch);
-        !status.ok())
-      return status;
-  }
-
+Status Kernel::launchKernels(CUstream stream, size_t version,
+                             std::vector<PreparedLaunch> &launches) const {
   const CudaDevice &device = *module->getDevice();
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    const ManifestKernel &kernel = chosen[i];
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const ManifestKernel &kernel = function.versions[version].kernels[i];
     PreparedLaunch &launch = launches[i];
-    const LoadedKernel &loaded = kernels[binding.version][i];
+    const LoadedKernel &loaded = kernels[version][i];
     CUlaunchAttribute early{kProgrammaticStreamSerialization, {1}};
-    CUlaunchConfig config{{launch.grid[0], launch.grid[1], launch.grid[2]},
-                          {unsigned(kernel.block[0]), unsigned(kernel.block[1]),
-                           unsigned(kernel.block[2])},
-                          unsigned(kernel.sharedMemory),
-                          stream,
-                          &early,
-                          kernel.startsEarly && i > 0 ? 1u : 0u};
+    CUlaunchConfig config{
+        {launch.grid[0], launch.grid[1], launch.grid[2]},
+        {unsigned(kernel.block[0]), unsigned(kernel.block[1]),
+         unsigned(kernel.block[2])},
+        unsigned(kernel.sharedMemory),
+        stream,
+        &early,
+        kernel.startsEarly && i > 0 ? 1u : 0u};
     Status status = device.call(loaded.launching, [&] {
       return device.getDriver().launchKernelEx(
           &config, loaded.handle, launch.addresses.data(), nullptr);
@@ -245,4 +282,182 @@ Status Kernel::launchBound(CUstream stream,
       return status;
   }
   return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Launches on tensors of one kind
+//===----------------------------------------------------------------------===//
+
+/// A version's kernels, and what depends on the address of a tensor.
+struct BoundLaunch::Version {
+  struct Place {
+    /// By the index that parameters use.
+    size_t tensor;
+    /// Where the parameter is: a pointer, or a tensor map.
+    void *storage;
+    /// Of a tensor map, the last one that was encoded.
+    std::optional<TensorMapRequest> request;
+  };
+  WorkspaceLayout layout;
+  /// Where that was placed last.
+  std::vector<TensorView> workspace;
+  /// Empty until they are prepared.
+  std::vector<PreparedLaunch> launches;
+  std::vector<Place> places;
+};
+
+BoundLaunch::BoundLaunch(const Kernel &kernel)
+    : kernel(kernel), versions(kernel.getFunction().versions.size()) {
+  for (const ManifestTensorName &name : this->kernel.function.tensorNames)
+    usesAddresses |= !name.dim;
+}
+
+BoundLaunch::~BoundLaunch() = default;
+
+Result<std::unique_ptr<BoundLaunch>>
+BoundLaunch::create(const Kernel &kernel, std::vector<ArgumentValue> arguments,
+                    std::vector<TensorView> results) {
+  std::unique_ptr<BoundLaunch> self(new BoundLaunch(kernel));
+  Result<Environment> environment = bindLaunch(
+      self->kernel.function, *kernel.module->getDevice(), arguments, results);
+  if (!environment)
+    return environment.error();
+  self->environment = std::move(*environment);
+  self->arguments = std::move(arguments);
+  self->results = std::move(results);
+  self->isEmpty = areEmpty(self->results);
+  if (self->isEmpty)
+    return self;
+  Result<Version *> version = self->getVersion();
+  if (!version)
+    return version.error();
+  // The workspace is not there yet; its own alignment serves to check.
+  if (Status status =
+          self->prepareVersion(**version, CUdeviceptr(kWorkspaceAlignment));
+      !status.ok())
+    return status.error();
+  return self;
+}
+
+TensorView *BoundLaunch::getTensor(size_t index) {
+  return index < arguments.size() ? std::get_if<TensorView>(&arguments[index])
+                                  : &results[index - arguments.size()];
+}
+
+Status BoundLaunch::setAddresses(const uint64_t *addresses) {
+  const ManifestFunction &function = kernel.function;
+  size_t count = arguments.size() + results.size();
+  for (size_t i = 0; i < count; ++i) {
+    TensorView *tensor = getTensor(i);
+    if (!tensor || tensor->data == addresses[i])
+      continue;
+    if (!tensor->isEmpty() &&
+        (addresses[i] == 0 ||
+         addresses[i] % uint64_t(function.getTensor(i).alignment) != 0))
+      return Error{function.describeTensor(i) +
+                   ": expected an address that is a multiple of " +
+                   std::to_string(function.getTensor(i).alignment) +
+                   " bytes and not null; copy the tensor to an aligned one"};
+    tensor->data = addresses[i];
+  }
+  if (usesAddresses)
+    for (const ManifestTensorName &name : function.tensorNames)
+      if (!name.dim)
+        environment.set(name.name, int64_t(getTensor(name.tensor)->data));
+  return {};
+}
+
+Result<BoundLaunch::Version *> BoundLaunch::getVersion() {
+  const ManifestFunction &function = kernel.function;
+  if (usesAddresses || !versions[version]) {
+    Result<size_t> index = chooseVersion(function, environment);
+    if (!index)
+      return index.error();
+    version = *index;
+  }
+  std::unique_ptr<Version> &current = versions[version];
+  if (!current) {
+    Result<WorkspaceLayout> layout =
+        layOutWorkspace(function, function.versions[version], environment);
+    if (!layout)
+      return layout.error();
+    current = std::make_unique<Version>();
+    current->layout = std::move(*layout);
+  }
+  return current.get();
+}
+
+Status BoundLaunch::prepareVersion(Version &current, CUdeviceptr start) {
+  const ManifestFunction &function = kernel.function;
+  TensorMapCache *cache = kernel.tensorMaps.get();
+  const ManifestVersion &entry = function.versions[version];
+  current.workspace = placeWorkspace(current.layout, start);
+  if (current.launches.empty()) {
+    Result<std::vector<PreparedLaunch>> launches =
+        prepare(function, entry, arguments, results, current.workspace,
+                environment, cache);
+    if (!launches)
+      return launches.error();
+    current.launches = std::move(*launches);
+    for (size_t i = 0; i < entry.kernels.size(); ++i) {
+      const ManifestKernel &described = entry.kernels[i];
+      Result<std::vector<ParameterValue>> values =
+          evaluateParameters(function, described, arguments, results,
+                             current.workspace, environment);
+      if (!values)
+        return values.error();
+      for (size_t j = 0; j < described.parameters.size(); ++j) {
+        const ManifestParameter &parameter = described.parameters[j];
+        void *storage = current.launches[i].addresses[j];
+        if (parameter.kind == ManifestParameter::Kind::Pointer)
+          current.places.push_back({parameter.tensor, storage, std::nullopt});
+        // The map of a tensor without elements is at the address of another.
+        if (parameter.kind == ManifestParameter::Kind::TensorMap)
+          current.places.push_back({parameter.tensor, storage,
+                                    std::get<TensorMapRequest>((*values)[j])});
+      }
+    }
+    return {};
+  }
+  size_t numGiven = arguments.size() + results.size();
+  for (Version::Place &place : current.places) {
+    const TensorView &tensor = place.tensor < numGiven
+                                   ? *getTensor(place.tensor)
+                                   : current.workspace[place.tensor - numGiven];
+    if (!place.request) {
+      *static_cast<uint64_t *>(place.storage) = tensor.data;
+      continue;
+    }
+    if (tensor.isEmpty() || place.request->address == tensor.data)
+      continue;
+    TensorMapRequest request = *place.request;
+    request.address = tensor.data;
+    if (Status status =
+            cache->get(request, *static_cast<CUtensorMap *>(place.storage));
+        !status.ok())
+      return Error{function.describeTensor(place.tensor) + ": " +
+                   status.error().message};
+    place.request = request;
+  }
+  return {};
+}
+
+Status BoundLaunch::launch(CUstream stream, const uint64_t *addresses,
+                           CUdeviceptr workspace) {
+  if (isEmpty)
+    return {};
+  if (Status status = setAddresses(addresses); !status.ok())
+    return status;
+  Result<Version *> current = getVersion();
+  if (!current)
+    return current.error();
+  std::optional<PooledMemory> pooled;
+  Result<CUdeviceptr> start =
+      getWorkspace(kernel.module->getDevice(), stream,
+                   (*current)->layout.bytes, workspace, pooled);
+  if (!start)
+    return start.error();
+  if (Status status = prepareVersion(**current, *start); !status.ok())
+    return status;
+  return kernel.launchKernels(stream, version, (*current)->launches);
 }

@@ -13,6 +13,7 @@
 
 namespace attnfuse {
 
+struct PreparedLaunch;
 class TensorMapCache;
 
 /// A function of a manifest with its kernels loaded. Any number of threads may
@@ -53,29 +54,60 @@ private:
     std::string launching;
   };
 
-  /// What is known of a launch before its parameters are.
-  struct Binding {
-    Environment environment;
-    size_t version = 0;
-    WorkspaceLayout workspace;
-    /// No result has an element.
-    bool isEmpty = false;
-  };
-
+  friend class BoundLaunch;
   Kernel() = default;
-  Result<Binding> bind(const std::vector<ArgumentValue> &arguments,
-                       const std::vector<TensorView> &results) const;
-  Status launchBound(CUstream stream,
-                     const std::vector<ArgumentValue> &arguments,
-                     const std::vector<TensorView> &results, Binding &binding,
-                     CUdeviceptr workspace) const;
-
+  Status launchKernels(CUstream stream, size_t version,
+                       std::vector<PreparedLaunch> &launches) const;
   ManifestFunction function;
   std::shared_ptr<const CudaModule> module;
   /// Of each version, in the order of its kernels.
   std::vector<std::vector<LoadedKernel>> kernels;
   /// Null if no kernel takes tensor maps.
   std::shared_ptr<TensorMapCache> tensorMaps;
+};
+
+/// Launches of one kernel on tensors of one kind: their types, sizes and
+/// strides and the values of scalars are given once and for all, and a launch
+/// only says where the tensors are. It costs a fraction of Kernel::launch. One
+/// thread at a time may use it.
+class BoundLaunch {
+public:
+  /// Does all of Kernel::launch but the launch.
+  static Result<std::unique_ptr<BoundLaunch>>
+  create(const Kernel &kernel, std::vector<ArgumentValue> arguments,
+         std::vector<TensorView> results);
+  ~BoundLaunch();
+  BoundLaunch(const BoundLaunch &) = delete;
+  BoundLaunch &operator=(const BoundLaunch &) = delete;
+
+  /// Launches as Kernel::launch does, on tensors at `addresses`: those of the
+  /// arguments, then of the results. That of a scalar is not looked at.
+  Status launch(CUstream stream, const uint64_t *addresses,
+                CUdeviceptr workspace = 0);
+
+private:
+  struct Version;
+
+  explicit BoundLaunch(const Kernel &kernel);
+  Status setAddresses(const uint64_t *addresses);
+  /// The version for the addresses that are set.
+  Result<Version *> getVersion();
+  /// Writes its parameters for these addresses and that of the workspace.
+  Status prepareVersion(Version &version, CUdeviceptr workspace);
+  /// Argument or result by the index that parameters use; null for a scalar.
+  TensorView *getTensor(size_t index);
+
+  Kernel kernel;
+  std::vector<ArgumentValue> arguments;
+  std::vector<TensorView> results;
+  /// Refers to names of `kernel`.
+  Environment environment;
+  /// Whether the choice of the version depends on addresses.
+  bool usesAddresses = false;
+  bool isEmpty = false;
+  /// By the function's versions; null until one is needed.
+  std::vector<std::unique_ptr<Version>> versions;
+  size_t version = 0;
 };
 
 /// Success if code for `chip` runs on a device of this compute capability.

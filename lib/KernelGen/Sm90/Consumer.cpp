@@ -18,7 +18,9 @@ using namespace mlir::attnfuse::kernelgen::sm90;
 static constexpr int64_t kTurnThreads = 2 * kWarpgroupThreads;
 /// Units of the rotation of Q that a thread has in registers, which hold no
 /// accumulators then.
-static constexpr int64_t kUnitsAtOnce = 4;
+static int64_t getUnitsAtOnce(const RoleRegisters &registers) {
+  return registers.compute > 200 ? 4 : 1;
+}
 /// Bytes of a warpgroup's rows of one panel.
 static constexpr int64_t kGroupPanelBytes = kWarpgroupRows * kPanelPitch;
 
@@ -183,7 +185,8 @@ void Consumer::buildQuery(Value round) {
     Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
                                 b.mul(group, kGroupPanelBytes));
     TileRotation(context.queryRotation, problem.getElementType(),
-                 problem.getAbi(), kWarpgroupThreads, kUnitsAtOnce)
+                 problem.getAbi(), kWarpgroupThreads,
+                 getUnitsAtOnce(context.registers))
         .emit(b, context.queryLayout, pointer, kWarpgroupRows,
               b.add(query.firstRow, b.mul(group, kWarpgroupRows)), problem.nq,
               query.batch, groupThread,

@@ -38,13 +38,11 @@ public:
   /// Features `column` and `column` + 1 of a row, of which the first is even,
   /// as an i32.
   Value readPair(KernelBuilder &b, Value row, Value column) const {
-    Type type = problem.getElementType();
     Value isInside = b.lt(column, columns);
     Value inside = b.select(isInside, column, b.i32(0));
     Value pair;
     if (rotation)
-      pair = b.pack(readRotated(b, row, inside),
-                    readRotated(b, row, b.add(inside, 1)), type);
+      pair = readRotatedPair(b, row, inside);
     else
       pair = b.load(b.getI32Type(), getAddress(b, row, inside), 4);
     return b.select(isInside, pair, b.i32(0));
@@ -67,32 +65,63 @@ private:
     Value element = b.add(b.mul(b.toI64(last), stride), b.toI64(column));
     return b.offsetPtr(base, b.shl(element, 1));
   }
-  Value read(KernelBuilder &b, Value row, Value column) const {
-    return b.toF32(
-        b.load(problem.getElementType(), getAddress(b, row, column), 2));
+  /// `size` neighbouring features as f32.
+  Values read(KernelBuilder &b, Value row, Value column, int64_t size) const {
+    Type type = problem.getElementType();
+    Value vector = b.load(size == 1 ? type : VectorType::get({size}, type),
+                          getAddress(b, row, column), 2 * size);
+    Values elements;
+    for (int64_t index = 0; index < size; ++index)
+      elements.push_back(b.toF32(b.extractElement(vector, index)));
+    return elements;
   }
-  Value readRotated(KernelBuilder &b, Value row, Value column) const {
-    // x cos - y sin for the first of a pair (x, y), y cos + x sin for the
-    // second.
-    int64_t width = rotation.getWidth();
-    bool half = rotation.attr.getPairing() == Pairing::Half;
-    Value isRotated = b.lt(column, width);
+  Value readRotatedPair(KernelBuilder &b, Value row, Value column) const {
+    Values pair;
+    if (rotation.attr.getPairing() == Pairing::Interleaved)
+      pair = readInterleaved(b, row, column);
+    else if (rotation.getTableVectorSize() % 2 == 0)
+      pair = readHalf(b, row, column, 2);
+    else
+      for (int64_t index : {0, 1})
+        pair.append(readHalf(b, row, b.add(column, index), 1));
+    return b.pack(pair[0], pair[1], problem.getElementType());
+  }
+  /// Features of one half, which are x of their pairs (x, y) or y: x cos - y
+  /// sin or y cos + x sin.
+  Values readHalf(KernelBuilder &b, Value row, Value column,
+                  int64_t size) const {
+    int64_t half = rotation.getWidth() / 2;
+    Value isRotated = b.lt(column, 2 * half);
     Value feature = b.select(isRotated, column, b.i32(0));
-    Value isSecond =
-        half ? b.le(b.i32(width / 2), feature) : b.eq(b.andI(feature, 1), 1);
-    Value distance = b.i32(half ? width / 2 : 1);
-    Value partner =
-        b.select(isSecond, b.sub(feature, distance), b.add(feature, distance));
-    Value angle =
-        half ? b.select(isSecond, partner, feature) : b.shrU(feature, 1);
+    Value isSecond = b.le(b.i32(half), feature);
+    Value angle = b.select(isSecond, b.sub(feature, half), feature);
+    Value partner = b.select(isSecond, angle, b.add(feature, half));
+    auto [cos, sin] = loadTables(b, row, angle, size);
+    Values own = read(b, row, column, size);
+    Values other = read(b, row, partner, size);
+    for (int64_t index = 0; index < size; ++index) {
+      Value turned = b.mulF(other[index], sin[index]);
+      turned = b.select(isSecond, turned, b.negF(turned));
+      own[index] = b.select(isRotated, b.fma(own[index], cos[index], turned),
+                            own[index]);
+    }
+    return own;
+  }
+  Values readInterleaved(KernelBuilder &b, Value row, Value column) const {
+    Value isRotated = b.lt(column, rotation.getWidth());
+    Value feature = b.select(isRotated, column, b.i32(0));
+    auto [cos, sin] = loadTables(b, row, b.shrU(feature, 1), 1);
+    Values xy = read(b, row, column, 2);
+    Value x = b.fma(xy[0], cos[0], b.negF(b.mulF(xy[1], sin[0])));
+    Value y = b.fma(xy[1], cos[0], b.mulF(xy[0], sin[0]));
+    return {b.select(isRotated, x, xy[0]), b.select(isRotated, y, xy[1])};
+  }
+  std::pair<Values, Values> loadTables(KernelBuilder &b, Value row, Value angle,
+                                       int64_t size) const {
     RowRotation tables(rotation, problem.getElementType(), problem.getAbi());
     Value tableRow = tables.getTableRow(b, row, numRows, batch);
-    Value cos = tables.loadTable(b, rotation.cos, tableRow, angle, 1)[0];
-    Value sin = tables.loadTable(b, rotation.sin, tableRow, angle, 1)[0];
-    Value turned = b.mulF(read(b, row, partner), sin);
-    turned = b.select(isSecond, turned, b.negF(turned));
-    Value own = read(b, row, column);
-    return b.select(isRotated, b.fma(own, cos, turned), own);
+    return {tables.loadTable(b, rotation.cos, tableRow, angle, size),
+            tables.loadTable(b, rotation.sin, tableRow, angle, size)};
   }
 
   const AttentionProblem &problem;

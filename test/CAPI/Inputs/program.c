@@ -297,7 +297,17 @@ static int testCuda(void) {
   arguments[2].rank = 4;
   expect(attnfuseKernelLaunch(kernel, NULL, arguments, 3, &result, 0), "count");
   printf("count: %s\n", attnfuseGetLastError());
+  expect(!attnfuseKernelBind(kernel, arguments, 2, &result, 1), "count");
+  printf("bind: %s\n", attnfuseGetLastError());
+  AttnfuseLaunch *launch = attnfuseKernelBind(kernel, arguments, 3, &result, 1);
+  expect(launch != NULL, "it binds");
   attnfuseKernelDestroy(kernel);
+  uint64_t addresses[] = {0x2000, 0x3000, 0x4000, 0x5000};
+  expect(!attnfuseLaunchRun(launch, NULL, addresses), "it launches");
+  addresses[3] = 0x5001;
+  expect(attnfuseLaunchRun(launch, NULL, addresses), "address");
+  printf("run: %s\n", attnfuseGetLastError());
+  attnfuseLaunchDestroy(launch);
   return 0;
 }
 

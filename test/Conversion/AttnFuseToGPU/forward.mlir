@@ -72,14 +72,14 @@ func.func @causal(%q: tensor<?x2x?x16xf16>, %k: tensor<?x2x?x16xf16>, %v: tensor
 // CHECK:         scf.while
 // CHECK:           nvvm.cp.async.wait.group 1
 // CHECK-NEXT:      nvvm.barrier
-// CHECK:           scf.for
+// CHECK:           scf.if
 // CHECK:             llvm.load {{.*}} vector<8xf32> loc("rotate"
 // CHECK:             llvm.store {{.*}} vector<8xbf16>
 // CHECK:           nvvm.barrier
 // CHECK:           nvvm.ldmatrix
 // CHECK:           scf.while
 // CHECK:             loc("load_v"
-// CHECK:             scf.for
+// CHECK:             scf.if
 // CHECK:               llvm.load {{.*}} vector<8xf32> loc("rotate"
 // CHECK:             nvvm.barrier
 // CHECK:             nvvm.ldmatrix {{.*}} loc("qk"

@@ -1,0 +1,89 @@
+#===-----------------------------------------------------------------------===#
+# Licensed under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#===-----------------------------------------------------------------------===#
+"""What the package wants to know of NumPy's and PyTorch's arrays, without importing PyTorch."""
+
+import sys
+
+import numpy as np
+
+from .errors import OperandError
+
+_NUMPY_ELEMENTS = {
+    "float16": "f16",
+    # The name of the type that ml_dtypes registers.
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float64": "f64",
+    "int32": "i32",
+    "int64": "i64",
+}
+_torch_elements = {}
+
+
+def loaded_torch():
+    """The module torch, where the program has imported it."""
+    return sys.modules.get("torch")
+
+
+def is_torch(value):
+    torch = loaded_torch()
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_array(value):
+    return isinstance(value, (np.ndarray, np.generic)) or is_torch(value)
+
+
+def describe(value):
+    """For messages."""
+    if is_torch(value):
+        return f"a torch.Tensor on {value.device}"
+    return f"a {type(value).__module__}.{type(value).__qualname__}".replace("a builtins.", "a ")
+
+
+def torch_elements():
+    if not _torch_elements:
+        torch = loaded_torch()
+        _torch_elements.update(
+            {
+                torch.float16: "f16",
+                torch.bfloat16: "bf16",
+                torch.float32: "f32",
+                torch.float64: "f64",
+                torch.int32: "i32",
+                torch.int64: "i64",
+            }
+        )
+    return _torch_elements
+
+
+def element(value, name):
+    """The element type of an array, as MLIR writes it."""
+    if is_torch(value):
+        found = torch_elements().get(value.dtype)
+    else:
+        found = _NUMPY_ELEMENTS.get(value.dtype.name)
+    if found is None:
+        raise OperandError(
+            f"operand '{name}': elements of type {value.dtype} are not supported; convert it to one "
+            "of float16, bfloat16, float32, float64, int32 or int64"
+        )
+    return found
+
+
+class TensorSpec:
+    """A tensor's element type and sizes, to look at a function's code without data: ``None`` stands
+    for a size that is left to run time. ``dtype`` is one of "f16", "bf16", "f32", "i32", "i64"."""
+
+    def __init__(self, shape, dtype):
+        names = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "int32": "i32", "int64": "i64"}
+        dtype = str(dtype).replace("torch.", "")
+        self.element = names.get(dtype, dtype)
+        if self.element not in ("f16", "bf16", "f32", "f64", "i32", "i64"):
+            raise OperandError(f"dtype: expected one of {', '.join(names.values())}, got '{dtype}'")
+        self.shape = tuple(None if size is None else int(size) for size in shape)
+
+    def __repr__(self):
+        return f"TensorSpec({self.shape}, '{self.element}')"

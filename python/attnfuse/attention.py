@@ -1,0 +1,304 @@
+#===-----------------------------------------------------------------------===#
+# Licensed under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#===-----------------------------------------------------------------------===#
+"""The decorator, and what is done with a decorated function."""
+
+import functools
+import inspect
+import threading
+
+import numpy as np
+
+from . import arrays, cache, native, trace as tr
+from .block_mask import BlockMask
+from .errors import CompileError, OperandError
+
+#: Operands that a call may give by these names without the function having them as parameters:
+#: blocks take them where they are not given them.
+AMBIENT = ("cos", "sin", "bias", "block_mask", "slopes", "positions", "offset")
+
+LEVELS = ("blocks", "fused", "schedule", "nvvm", "llvm", "ptx", "manifest", "linalg")
+
+
+class _SymbolicMask:
+    """A block mask while a function is traced."""
+
+    def __init__(self, mask, rows, columns):
+        self.query_block, self.key_block = mask.query_block, mask.key_block
+        self.row_offsets, self.col_indices = rows, columns
+
+
+class Attention:
+    """A function of q, k, v and further operands, written in blocks. It is traced at the first call
+    and at calls that no earlier trace serves: other types, heads or feature sizes. Calling it with
+    NumPy arrays runs on the CPU; with torch tensors, where these are."""
+
+    def __init__(self, function):
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.name = tr.function_name(function.__name__)
+        parameters = self._read_parameters(function)
+        # Plain values: PyTorch's compiler reads them too.
+        self.names = tuple(parameter.name for parameter in parameters)
+        self.num_positional = sum(p.kind is not p.KEYWORD_ONLY for p in parameters)
+        self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+        self._programs = []
+        self._lock = threading.Lock()
+        #: Launches by the sizes of a call; the PyTorch path has it.
+        self.launches = threading.local()
+        self.number = _register(self)
+
+    def __repr__(self):
+        return f"<attnfuse attention '{self.name}'>"
+
+    def _read_parameters(self, function):
+        parameters = list(inspect.signature(function).parameters.values())
+        for parameter in parameters:
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                raise CompileError(
+                    f"{self.name}: expected named parameters, got '{parameter}'; operands are told "
+                    "apart by their names"
+                )
+        if sum(p.kind is not p.KEYWORD_ONLY for p in parameters) < 3:
+            raise CompileError(f"{self.name}: expected at least the parameters q, k and v")
+        return parameters
+
+    #===---------------------------------------------------------------------===#
+    # Calls
+    #===---------------------------------------------------------------------===#
+
+    def __call__(self, *args, **operands):
+        torch = arrays.loaded_torch()
+        if torch is not None and args and isinstance(args[0], torch.Tensor):
+            from . import torch_backend
+
+            return torch_backend.call(self, args, operands)
+        if not args and arrays.is_torch(operands.get(self.names[0])):
+            from . import torch_backend
+
+            return torch_backend.call(self, args, operands)
+        return self._run_numpy(self.bind(args, operands))
+
+    def bind(self, args, operands):
+        """What a call gives, by name, in the order of the parameters."""
+        if len(args) > self.num_positional:
+            raise OperandError(
+                f"{self.name}: expected at most {self.num_positional} operands, got {len(args)}"
+            )
+        bound = dict(zip(self.names, args))
+        for name in self.names[len(args) :]:
+            if name in operands:
+                bound[name] = operands[name]
+            elif name in self.defaults:
+                bound[name] = self.defaults[name]
+            else:
+                raise OperandError(f"{self.name}: missing operand '{name}'; pass {name}=...")
+        for name, value in operands.items():
+            if name in self.names[: len(args)]:
+                raise OperandError(f"{self.name}: operand '{name}' is given twice")
+            if name in bound:
+                continue
+            if name not in AMBIENT:
+                raise OperandError(
+                    f"{self.name}: unexpected operand '{name}'; expected one of its parameters "
+                    f"({', '.join(self.names)}) or of {', '.join(AMBIENT)}"
+                )
+            if value is not None:
+                bound[name] = value
+        return bound
+
+    def program(self, bound):
+        """(program, leaves by name) for a call."""
+        leaves, structure = _flatten(bound)
+        program = self.find_program(leaves, structure)
+        return program or self._trace(bound, leaves, structure), leaves
+
+    def find_program(self, leaves, structure):
+        for known, program in self._programs:
+            if known == structure and program.fits(leaves):
+                return program
+        return None
+
+    def _trace(self, bound, leaves, structure):
+        with self._lock:
+            program = self.find_program(leaves, structure)
+            if program:
+                return program
+            trace = tr.Trace(self.name, leaves.values())
+            values = {name: _symbol(trace, name, value) for name, value in bound.items()}
+            trace.ambients = {n: value for n, value in values.items() if n not in self.names}
+            returned = self.function(**{name: values[name] for name in self.names})
+            program = tr.finish(trace, returned)
+            for name in bound:
+                if name in trace.ambients and name not in trace.taken:
+                    raise OperandError(
+                        f"{self.name}: operand '{name}' is not used; no block of the function takes it"
+                    )
+            self._programs.append((structure, program))
+            return program
+
+    def _run_numpy(self, bound):
+        program, leaves = self.program(bound)
+        run = cache.cpu_function(program)
+        arguments = (native.Value * len(program.arguments))()
+        keep = []
+        for value, operand in zip(arguments, program.arguments):
+            leaf = operand if operand.is_constant else leaves[operand.name]
+            if operand.is_scalar:
+                value.scalar = leaf.value
+                continue
+            array = to_numpy(leaf.value, operand.name)
+            keep.append(array)
+            _describe_numpy(value, array, operand.element)
+        query = bound[program.query]
+        shapes = program.result_shapes(query.shape, bound[program.value].shape)
+        results = (native.Value * len(shapes))()
+        outputs = []
+        for value, shape, (_, element) in zip(results, shapes, program.results):
+            outputs.append(np.empty(shape, _numpy_dtype(element, query, bound[program.value])))
+            _describe_numpy(value, outputs[-1], element)
+        error = run.run(arguments, results)
+        if error:
+            raise OperandError(f"{self.name}: {error}")
+        return tuple(outputs) if program.is_tuple else outputs[0]
+
+    #===---------------------------------------------------------------------===#
+    # Looking inside
+    #===---------------------------------------------------------------------===#
+
+    def lower(self, *args, level="fused", target=None, **operands):
+        """The function's code as text, for operands like these (arrays or af.TensorSpec): as
+        "blocks", "fused", "schedule", "nvvm", "llvm", "ptx", "manifest", or, for the CPU, "linalg".
+        All but blocks, fused and linalg want a ``target``, such as "h200" or "sm_80"."""
+        if level not in LEVELS:
+            raise OperandError(f"level: expected one of {', '.join(LEVELS)}, got {level!r}")
+        program, _ = self.program(self.bind(args, operands))
+        if level == "blocks":
+            return program.text
+        if level in ("fused", "linalg"):
+            return native.compile_module(program.located_text, None, level).code.decode()
+        target = _check_target(target)
+        if level in ("ptx", "manifest"):
+            compiled = cache.ptx(program, target)
+            return compiled.manifest if level == "manifest" else compiled.code.decode()
+        return native.compile_module(program.located_text, target, level).code.decode()
+
+    def explain(self, *args, target=None, **operands):
+        """What the compiler decides for operands like these: what is fused, which rotations are part
+        of the kernel, the schedule, and what it takes from the machine."""
+        program, _ = self.program(self.bind(args, operands))
+        return cache.ptx(program, _check_target(target)).explanation
+
+
+def attention(function):
+    """Makes an attention of a function of (q, k, v, ...) that is written in blocks."""
+    return Attention(function)
+
+
+def lower(function, *args, **operands):
+    return _check_attention(function).lower(*args, **operands)
+
+
+def explain(function, *args, **operands):
+    return _check_attention(function).explain(*args, **operands)
+
+
+lower.__doc__, explain.__doc__ = Attention.lower.__doc__, Attention.explain.__doc__
+
+
+def _check_attention(function):
+    if isinstance(function, Attention):
+        return function
+    raise OperandError(f"expected a function decorated with @af.attention, got {function!r}")
+
+
+def _check_target(target):
+    if not target:
+        raise OperandError(
+            f"target: expected the machine to compile for, one of {', '.join(native.list_targets())}"
+        )
+    return target
+
+
+#===-----------------------------------------------------------------------===#
+# All attentions, by number
+#===-----------------------------------------------------------------------===#
+
+_attentions = []
+
+
+def _register(attention_):
+    _attentions.append(attention_)
+    return len(_attentions) - 1
+
+
+def by_number(number):
+    return _attentions[number]
+
+
+#===-----------------------------------------------------------------------===#
+# Operands
+#===-----------------------------------------------------------------------===#
+
+
+def _flatten(bound):
+    """Tensors and ints by name, and what else the code depends on."""
+    leaves, structure = {}, []
+    for name, value in bound.items():
+        if isinstance(value, BlockMask):
+            for part in ("row_offsets", "col_indices"):
+                leaf = tr.Leaf.of(f"{name}.{part}", getattr(value, part))
+                leaves[leaf.name] = leaf
+            structure.append((name, "blocks", value.query_block, value.key_block))
+        elif _is_constant(value):
+            structure.append((name, "constant", type(value), value))
+        elif (
+            isinstance(value, (int, np.integer, arrays.TensorSpec)) or arrays.is_array(value)
+        ):
+            leaves[name] = tr.Leaf.of(name, value)
+            structure.append((name, "leaf"))
+        else:
+            raise OperandError(
+                f"operand '{name}': expected an array, an int or a block mask, got "
+                f"{arrays.describe(value)}; convert it to a NumPy array or a torch tensor"
+            )
+    return leaves, tuple(structure)
+
+
+def _is_constant(value):
+    return value is None or isinstance(value, (bool, str, float))
+
+
+def _symbol(trace, name, value):
+    if isinstance(value, BlockMask):
+        rows, columns = (trace.symbol(f"{name}.{part}") for part in ("row_offsets", "col_indices"))
+        return _SymbolicMask(value, rows, columns)
+    return value if _is_constant(value) else trace.symbol(name)
+
+
+def to_numpy(value, name):
+    """An array in host memory."""
+    if arrays.is_torch(value):
+        raise OperandError(
+            f"operand '{name}': expected a NumPy array, as q is one, got {arrays.describe(value)}; "
+            f"pass {name}.numpy()"
+        )
+    if isinstance(value, arrays.TensorSpec):
+        raise OperandError(f"operand '{name}': expected an array, got {value!r}")
+    return np.asarray(value)
+
+
+def _describe_numpy(value, array, element):
+    width = array.dtype.itemsize
+    if any(stride % width for stride in array.strides):
+        raise OperandError("expected strides that are whole elements; make the array contiguous")
+    value.describe(element, array.shape, [stride // width for stride in array.strides])
+    value.data = array.ctypes.data
+
+
+def _numpy_dtype(element, query, value):
+    if element == "bf16":
+        # There is no bf16 of NumPy's own: the type is the operands'.
+        return next(a.dtype for a in (value, query) if a.dtype.name == "bfloat16")
+    return {"f16": np.float16, "f32": np.float32, "f64": np.float64}[element]

@@ -1,0 +1,318 @@
+#===-----------------------------------------------------------------------===#
+# Licensed under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#===-----------------------------------------------------------------------===#
+"""The building blocks, and what computes on scores.
+
+Each block is called inside of a function that is decorated with ``@af.attention``. What the blocks
+mean is in docs/spec.md.
+"""
+
+import math
+
+from . import arrays, trace as tr
+from .trace import Element, LogSumExp, Mask, Product, Rotation, Scalar, Tensor, Weights, caller, fail
+
+_ALIGNMENTS = ("bottom_right", "top_left")
+
+
+def _scores(value, block):
+    if isinstance(value, Element) and value.kind == "f32" and value.product:
+        return value
+    got = value.describe() if isinstance(value, tr.Symbol) else arrays.describe(value)
+    hint = "" if isinstance(value, tr.Symbol) else "; blocks are called inside of an @af.attention function"
+    fail(f"{block}: expected scores, which come from af.scaled_dot_product(q, k), got {got}{hint}")
+
+
+def _sequence(value, name, block):
+    if isinstance(value, Tensor):
+        return value
+    got = value.describe() if isinstance(value, tr.Symbol) else arrays.describe(value)
+    hint = "" if isinstance(value, tr.Symbol) else "; blocks are called inside of an @af.attention function"
+    fail(f"{block}: expected {name} as an operand of the function, got {got}{hint}")
+
+
+def _align(align, block):
+    if align not in _ALIGNMENTS:
+        fail(f"{block}: align: expected 'bottom_right' or 'top_left', got {align!r}")
+    return align
+
+
+def _bound(value, name, block):
+    if value is None:
+        return None
+    try:
+        value = int(value.__index__())
+    except AttributeError:
+        fail(f"{block}: {name}: expected an int, got {value!r}")
+    return value
+
+
+def _given(trace, value, name, block, how):
+    """The operand ``value``, or the call's of that name."""
+    # A parameter of the function is for the function to pass on.
+    if value is None:
+        value = trace.ambient(name)
+    if value is None:
+        fail(f"{block}: missing operand '{name}'; pass {name}=... to the call, or write {how}")
+    return value
+
+
+#===-----------------------------------------------------------------------===#
+# The chain
+#===-----------------------------------------------------------------------===#
+
+
+def rope(*inputs, cos=None, sin=None, interleaved=False, offset=None, positions=None):
+    """Rotates q or k by position: ``rope(x, cos, sin)``, or ``q, k = rope(q, k)`` for both, with the
+    call's operands ``cos`` and ``sin`` (``[positions, R / 2]``, af.build_rope_cache).
+
+    Element n stands at position n, at n + ``offset`` (an int, of the trace or of the call), or at
+    ``positions[n]`` (``[N]`` or ``[B, N]``); the call's operands of these names serve where they are not
+    given. Rotated together are features d and d + R / 2, or, if ``interleaved``, 2 d and 2 d + 1."""
+    tensors = [value for value in inputs if isinstance(value, Tensor) and value.ndim == 4]
+    others = list(inputs[len(tensors) :])
+    if not tensors or len(tensors) > 2 or len(others) not in (0, 2):
+        fail("rope: expected rope(q, k), rope(x, cos, sin) or rope(q, k, cos, sin)")
+    for tensor in tensors:
+        _sequence(tensor, "q or k", "rope")
+    trace = tensors[0].trace
+    if others:
+        cos, sin = others
+    how = "af.rope(x, cos, sin)"
+    cos = trace.tensor(_given(trace, cos, "cos", "rope", how), "cos", "rope")
+    sin = trace.tensor(_given(trace, sin, "sin", "rope", how), "sin", "rope")
+    for name, table in (("cos", cos), ("sin", sin)):
+        table.operand.use(f"a rotary table ({name} [P, R / 2])", tr.FLOATS, {2}, static=(1,))
+    if offset is None and positions is None:
+        offset, positions = trace.ambient("offset"), trace.ambient("positions")
+    static_offset = 0
+    if offset is not None and not isinstance(offset, Scalar):
+        static_offset, offset = _bound(offset, "offset", "rope"), None
+    if positions is not None:
+        positions = trace.tensor(positions, "positions", "rope")
+        positions.operand.use("positions [N] or [B, N]", ("i32", "i64"), {1, 2})
+    place = caller()
+    rotated = []
+    for tensor in tensors:
+        tensor.operand.use("q or k [B, H, N, D]", tr.FLOATS, {4}, static=(1, 3))
+        pairing = "interleaved" if interleaved else "half"
+        rotation = Rotation(tensor, cos, sin, pairing, static_offset, offset, positions, place)
+        rotated.append(Tensor(trace, tensor.operand, rotation))
+    return rotated[0] if len(rotated) == 1 else tuple(rotated)
+
+
+def scaled_dot_product(q, k, scale=None):
+    """Scores ``scale * q @ k.T`` (``[B, Hq, Nq, Nkv]``); the scale is 1 / sqrt(D) if none is given. Hq
+    may be a multiple of Hkv."""
+    q = _sequence(q, "q", "scaled_dot_product")
+    k = _sequence(k, "k", "scaled_dot_product")
+    q.operand.use("q [B, Hq, Nq, D]", tr.FLOATS, {4}, static=(1, 3))
+    k.operand.use("k [B, Hkv, Nkv, D]", tr.FLOATS, {4}, static=(1, 3))
+    if scale is not None:
+        try:
+            scale = float(scale)
+        except (TypeError, ValueError):
+            fail(f"scaled_dot_product: scale: expected a number, got {scale!r}")
+        if not math.isfinite(scale):
+            fail(f"scaled_dot_product: scale: expected a finite number, got {scale}")
+    product = Product(q, k, scale, caller())
+    return Element(q.trace, "f32", "scores", product=product)
+
+
+def _mask(scores, mask):
+    return Element(scores.trace, "f32", "mask", (scores,), place=mask.place, mask=mask)
+
+
+def full(s):
+    """No mask: every key is visible."""
+    return _mask(_scores(s, "full"), Mask("full", place=caller()))
+
+
+def causal(s, align="bottom_right"):
+    """Hides the keys after the query's own position: the queries are the last ones of the keys
+    (``bottom_right``), or both sequences start together (``top_left``)."""
+    s = _scores(s, "causal")
+    return _mask(s, Mask("causal", _align(align, "causal"), place=caller()))
+
+
+def sliding_window(s, window=None, *, left=None, right=None, align="bottom_right"):
+    """Hides the keys outside of a window around the query: ``window`` W keeps ``abs(i - j) < W``;
+    ``left`` and ``right`` count the keys before and after the query's own that are kept, and a bound
+    that is left out is infinite."""
+    s = _scores(s, "sliding_window")
+    window = _bound(window, "window", "sliding_window")
+    left, right = _bound(left, "left", "sliding_window"), _bound(right, "right", "sliding_window")
+    if window is not None:
+        if left is not None or right is not None:
+            fail("sliding_window: expected a window, or left and right, got both")
+        if window < 1:
+            fail(f"sliding_window: window: expected at least 1, got {window}")
+        left = right = window - 1
+    return _mask(s, Mask("window", _align(align, "sliding_window"), left, right, place=caller()))
+
+
+def block_sparse(s, block_mask=None):
+    """Hides all but the listed blocks of keys: ``block_mask``, which the call gives if it is left out,
+    comes from af.create_block_mask. Work is proportional to the listed blocks."""
+    s = _scores(s, "block_sparse")
+    how = "af.block_sparse(s, block_mask)"
+    mask = _given(s.trace, block_mask, "block_mask", "block_sparse", how)
+    parts = [getattr(mask, name, None) for name in ("row_offsets", "col_indices")]
+    if None in parts:
+        got = mask.describe() if isinstance(mask, tr.Symbol) else arrays.describe(mask)
+        fail(
+            "block_sparse: block_mask: expected a block mask, got "
+            f"{got}; make one with af.create_block_mask"
+        )
+    rows = s.trace.tensor(parts[0], "row_offsets", "block_sparse")
+    columns = s.trace.tensor(parts[1], "col_indices", "block_sparse")
+    rows.operand.use("row offsets", ("i32",), {1, 3}, broadcast=rows.ndim == 3)
+    if rows.ndim == 3:
+        # The last dimension is no broadcast one, and heads are compiled in.
+        rows.operand.guards[2] = tr.ANY
+        rows.operand.guards[1] = int(rows.operand.sizes[1])
+    columns.operand.use("column indices", ("i32",), {1})
+    blocks = (rows, columns, mask.query_block, mask.key_block)
+    return _mask(s, Mask("blocks", blocks=blocks, place=caller()))
+
+
+def alibi(s, num_heads=None, slopes=None, align="bottom_right"):
+    """``s - slopes[h] * abs(i - j)``: the standard slopes for the number of heads, or the call's
+    operand ``slopes`` (``[Hq]`` or ``[B, Hq]``, f32)."""
+    s = _scores(s, "alibi")
+    heads = s.product.query.operand.guards[1]
+    if num_heads is not None and _bound(num_heads, "num_heads", "alibi") != heads:
+        fail(f"alibi: num_heads: expected the {heads} heads of q, got {num_heads}")
+    if slopes is None:
+        slopes = s.trace.ambient("slopes")
+    if slopes is not None:
+        slopes = s.trace.tensor(slopes, "slopes", "alibi")
+        slopes.operand.use("slopes [Hq] or [B, Hq]", ("f32",), {1, 2}, static=(1,))
+    align = _align(align, "alibi")
+    return Element(s.trace, "f32", "alibi", (s,), slopes=slopes, align=align)
+
+
+def additive_bias(s, bias=None):
+    """``s + bias``: up to four dimensions, broadcast over those of size 1 and over leading ones as NumPy
+    does, never copied to full size. An entry of -inf hides its key."""
+    s = _scores(s, "additive_bias")
+    value = _given(s.trace, bias, "bias", "additive_bias", "af.additive_bias(s, bias)")
+    bias = s.trace.tensor(value, "bias", "additive_bias")
+    bias.operand.use("a bias", tr.FLOATS, {0, 1, 2, 3, 4}, broadcast=True)
+    if len(bias.operand.guards) >= 3:
+        bias.operand.guards[-3] = int(bias.operand.sizes[-3])
+    return Element(s.trace, "f32", "bias", (s,), bias=bias)
+
+
+def softmax(s, return_lse=False):
+    """Weights from scores: softmax over the visible keys. With ``return_lse`` also the log-sum-exp of
+    each row, ``[B, Hq, Nq]`` in f32, which the function may return beside the output."""
+    weights = Weights(_scores(s, "softmax"), "softmax", caller())
+    return (weights, LogSumExp(weights)) if return_lse else weights
+
+
+def relu_attention(s, norm="sum"):
+    """Weights from scores: max(s, 0), divided by the row's sum (``sum``), by the number of keys
+    (``length``), or by nothing (``none``)."""
+    s = _scores(s, "relu_attention")
+    if norm not in ("sum", "length", "none"):
+        fail(f"relu_attention: norm: expected 'sum', 'length' or 'none', got {norm!r}")
+    return Weights(s, f"relu_{norm}", caller())
+
+
+def weighted_sum(p, v, dtype=None):
+    """``p @ v``, which is short for this: the output, in v's element type or in f32 (``dtype="f32"``)."""
+    return tr.weighted_sum(p, v, dtype)
+
+
+#===-----------------------------------------------------------------------===#
+# Computing on scores
+#===-----------------------------------------------------------------------===#
+
+
+def indices(s):
+    """(b, h, i, j): the indices of batch entry, query head, query and key of each score."""
+    s = _scores(s, "indices")
+    return tuple(Element(s.trace, "index", name) for name in ("batch", "head", "query", "key"))
+
+
+def lengths(s):
+    """(Nq, Nkv): how many queries and keys there are."""
+    s = _scores(s, "lengths")
+    return tuple(Element(s.trace, "index", name) for name in ("queries", "keys"))
+
+
+def score_mod(s, function):
+    """The scores that ``function(score, b, h, i, j)`` makes of each score and its indices. A result of
+    -inf hides its key."""
+    s = _scores(s, "score_mod")
+    result = function(s, *indices(s))
+    if not isinstance(result, Element) or result.kind != "f32" or result.product is not s.product:
+        fail("score_mod: expected the function to return a score computed from the one that it is given")
+    return result
+
+
+def mask_mod(s, predicate):
+    """Hides the keys for which ``predicate(b, h, i, j)`` does not hold. Every score is computed all the
+    same: for a mask of whole blocks, and for a band, block_sparse, causal and sliding_window cost
+    less."""
+    s = _scores(s, "mask_mod")
+    visible = predicate(*indices(s))
+    if isinstance(visible, bool):
+        return s if visible else where(tr.constant(s.trace, False, "i1"), s, -math.inf)
+    if not isinstance(visible, Element) or visible.kind != "i1":
+        fail("mask_mod: expected the predicate to return a condition, such as i >= j")
+    return where(visible, s, -math.inf)
+
+
+def load(table, *at):
+    """An element of a tensor (an operand of the call, or a captured array) at indices; an integer one is
+    an index in turn. Indices must lie inside of the tensor for every b, h, i and j, hidden or not:
+    clamp them with af.minimum and af.maximum where they may not."""
+    return tr.load(table, *at)
+
+
+def where(condition, x, y):
+    return tr.where(condition, x, y)
+
+
+def maximum(x, y):
+    return tr.extremum("max", x, y)
+
+
+def minimum(x, y):
+    return tr.extremum("min", x, y)
+
+
+def abs(x):  # pylint: disable=redefined-builtin
+    return tr.absolute(x)
+
+
+def exp(x):
+    return tr.unary("exp", x)
+
+
+def exp2(x):
+    return tr.unary("exp2", x)
+
+
+def log(x):
+    return tr.unary("log", x)
+
+
+def log2(x):
+    return tr.unary("log2", x)
+
+
+def tanh(x):
+    return tr.unary("tanh", x)
+
+
+def sqrt(x):
+    return tr.unary("sqrt", x)
+
+
+def float32(x):
+    """An index as a number."""
+    return tr.to_float(x)

@@ -1,0 +1,318 @@
+"""PyTorch's tensors, on the CPU; and the path to a GPU as far as a fake driver leads."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import attnfuse as af
+from reference import attention, check, distance, qkv, rotate
+
+# Compiling takes a moment, and what the cache holds is tested elsewhere.
+F = torch.nn.functional
+
+
+@af.attention
+def causal(q, k, v):
+    return af.softmax(af.causal(af.scaled_dot_product(q, k))) @ v
+
+
+@af.attention
+def rotated(q, k, v):
+    q, k = af.rope(q, k)
+    p, lse = af.softmax(af.causal(af.scaled_dot_product(q, k)), return_lse=True)
+    return p @ v, lse
+
+
+@af.attention
+def biased(q, k, v):
+    return af.softmax(af.additive_bias(af.scaled_dot_product(q, k))) @ v
+
+
+@af.attention
+def sparse(q, k, v):
+    return af.softmax(af.block_sparse(af.scaled_dot_product(q, k))) @ v
+
+
+@af.attention
+def shifted(q, k, v, cos, sin, offset):
+    q, k = af.rope(q, cos, sin, offset=offset), af.rope(k, cos, sin)
+    return af.softmax(af.scaled_dot_product(q, k)) @ v
+
+
+def tensors(b=2, hq=4, hkv=2, nq=13, nkv=21, d=16, dv=None, dtype=torch.float32):
+    torch.manual_seed(3)
+    shapes = (b, hq, nq, d), (b, hkv, nkv, d), (b, hkv, nkv, dv or d)
+    return [torch.randn(shape).to(dtype) for shape in shapes]
+
+
+def expected_of(q, k, v, **options):
+    return attention(*(x.float().numpy() for x in (q, k, v)), **options)
+
+
+def to_numpy(x):
+    return x.float().numpy()
+
+
+#===-----------------------------------------------------------------------===#
+# The CPU
+#===-----------------------------------------------------------------------===#
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_types(dtype):
+    q, k, v = tensors(dtype=dtype)
+    output = causal(q, k, v)
+    assert type(output) is torch.Tensor and output.dtype == dtype and not output.requires_grad
+    expected = expected_of(q, k, v, visible=distance(13, 21) <= 0)[0]
+    check(to_numpy(output), expected, str(dtype).split(".")[1])
+
+
+def test_strides():
+    q, k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in tensors(nq=21))
+    expected = expected_of(q, k, v, visible=distance(21, 21) <= 0)[0]
+    output = causal(q, k, v)
+    check(to_numpy(output), expected)
+    # Like q, so that [B, N, H, D] stays that without a copy.
+    assert output.stride() == q.stride()
+    wide = torch.zeros(2, 2, 21, 40)
+    wide[..., 1:33:2] = k
+    check(to_numpy(causal(q, wide[..., 1:33:2], v)), expected)
+    one = k[:1].expand(2, -1, -1, -1)
+    check(to_numpy(causal(q, one, v)), expected_of(q, one, v, visible=distance(21, 21) <= 0)[0])
+
+
+def test_sizes_change_from_call_to_call():
+    for b, nq, nkv in ((1, 5, 5), (3, 1, 8), (3, 1, 9), (2, 30, 30), (1, 5, 5), (0, 2, 2)):
+        q, k, v = tensors(b=b, nq=nq, nkv=nkv)
+        check(to_numpy(causal(q, k, v)), expected_of(q, k, v, visible=distance(nq, nkv) <= 0)[0])
+
+
+def test_operands():
+    q, k, v = tensors(nq=21)
+    cos, sin = af.build_rope_cache(64, 16, like=q)
+    assert cos.dtype == torch.float32 and cos.device == q.device
+    output, lse = rotated(q, k, v, cos=cos, sin=sin)
+    qr, kr = (rotate(x.numpy(), cos, sin) for x in (q, k))
+    expected = attention(qr, kr, v.numpy(), visible=distance(21, 21) <= 0)
+    check(output.numpy(), expected[0])
+    check(lse.numpy(), expected[1])
+
+    positions = torch.randint(0, 64, (2, 21))
+    output, _ = rotated(q, k, v, cos=cos, sin=sin, positions=positions)
+    qr, kr = (rotate(x.numpy(), cos, sin, positions=positions) for x in (q, k))
+    check(output.numpy(), attention(qr, kr, v.numpy(), visible=distance(21, 21) <= 0)[0])
+
+    bias = torch.randn(1, 4, 21, 21)
+    check(biased(q, k, v, bias=bias).numpy(), expected_of(q, k, v, change=lambda s: s + bias.numpy())[0])
+    for offset in (0, 17, 3):
+        qr = rotate(q.numpy(), cos, sin, positions=np.arange(21) + offset)
+        output = shifted(q, k, v, cos, sin, offset)
+        check(output.numpy(), attention(qr, rotate(k.numpy(), cos, sin), v.numpy())[0])
+
+    mask = af.create_block_mask(lambda b, h, i, j: i // 8 != j // 8, Q_LEN=21, KV_LEN=21, BLOCK_SIZE=8, device="cpu")
+    assert isinstance(mask.row_offsets, torch.Tensor)
+    i, j = np.arange(21)[:, None], np.arange(21)[None]
+    check(sparse(q, k, v, block_mask=mask).numpy(), expected_of(q, k, v, visible=i // 8 != j // 8)[0])
+
+
+def test_keywords():
+    q, k, v = tensors()
+    assert torch.equal(causal(q=q, k=k, v=v), causal(q, k, v))
+    assert torch.equal(causal(q, v=v, k=k), causal(q, k, v))
+
+
+def test_defaults_of_parameters():
+    @af.attention
+    def windowed(q, k, v, window=5):
+        return af.softmax(af.sliding_window(af.scaled_dot_product(q, k), window)) @ v
+
+    q, k, v = tensors()
+    d = np.abs(distance(13, 21))
+    for _ in range(2):
+        check(windowed(q, k, v).numpy(), expected_of(q, k, v, visible=d < 5)[0])
+        check(windowed(q, k, v, 3).numpy(), expected_of(q, k, v, visible=d < 3)[0])
+        check(windowed(q, k, v, window=4).numpy(), expected_of(q, k, v, visible=d < 4)[0])
+
+
+def test_captured_tensors():
+    table = torch.randn(13, 21)
+    array = np.random.default_rng(1).standard_normal((13, 21)).astype(np.float32)
+
+    @af.attention
+    def captured(q, k, v):
+        return af.softmax(af.additive_bias(af.additive_bias(af.scaled_dot_product(q, k), table), array)) @ v
+
+    q, k, v = tensors()
+    expected = expected_of(q, k, v, change=lambda s: s + table.numpy() + array)[0]
+    check(captured(q, k, v).numpy(), expected)
+
+
+def test_threads():
+    q, k, v = tensors(b=1)
+    inputs = [(q + i, k, v) for i in range(6)]
+    expected = [causal(*each) for each in inputs]
+    failures = []
+
+    def work(index):
+        for _ in range(50):
+            if not torch.equal(causal(*inputs[index]), expected[index]):
+                failures.append(index)
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_against_sdpa():
+    q, k, v = tensors(nq=21)
+    expected = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+    assert torch.allclose(causal(q, k, v), expected, atol=2e-6)
+
+
+#===-----------------------------------------------------------------------===#
+# Errors
+#===-----------------------------------------------------------------------===#
+
+
+def test_errors():
+    q, k, v = tensors()
+    with pytest.raises(af.OperandError, match=r"operand 'v': expected a tensor on cpu, where q is, got a numpy.ndarray; pass torch.from_numpy\(v\)"):
+        causal(q, k, v.numpy())
+    with pytest.raises(af.OperandError, match="operand 'k': expected a NumPy array, as q is one, got a torch.Tensor"):
+        causal(q.numpy(), k, v.numpy())
+    with pytest.raises(af.OperandError, match=r"operand 'q': expected a tensor on a CUDA device or the CPU, got meta"):
+        causal(*(x.to("meta") for x in (q, k, v)))
+    with pytest.raises(af.OperandError, match=r"operand 'k': expected a tensor on cpu, where q is, got a torch.Tensor on meta; pass k.to\('cpu'\)"):
+        causal(q, k.to("meta"), v)
+    with pytest.raises(af.OperandError, match="operand 'q': elements of type torch.int8 are not supported"):
+        causal(q.to(torch.int8), k, v)
+    with pytest.raises(af.OperandError, match="causal: missing operand 'v'"):
+        causal(q, k)
+    with pytest.raises(af.CompileError, match="missing operand 'bias'"):
+        biased(q, k, v)
+    with pytest.raises(af.OperandError, match="Nkv is 21 by .*'k', but 20 by .*'v'"):
+        causal(q, k, v[:, :, :20])
+    mask = af.create_block_mask(lambda b, h, i, j: i >= 0, Q_LEN=13, KV_LEN=21, BLOCK_SIZE=8)
+    with pytest.raises(af.OperandError, match=r"operand 'block_mask.row_offsets'.*create_block_mask\(..., device='cpu'\)"):
+        sparse(q, k, v, block_mask=mask)
+
+
+def test_gradients():
+    q, k, v = tensors()
+    parameter = torch.nn.Parameter(q)
+    for operand in (q.clone().requires_grad_(), parameter):
+        with pytest.raises(af.GradientError, match="no backward pass yet; call it under torch.no_grad"):
+            causal(operand, k, v)
+        with torch.no_grad():
+            assert torch.equal(causal(operand, k, v), causal(q, k, v))
+        with pytest.raises(af.GradientError):
+            torch.ops.attnfuse.attention(causal.number, "q:t\nk:t\nv:t", [operand, k, v], [])
+    bias = torch.zeros(13, 21, requires_grad=True)
+    with pytest.raises(af.GradientError):
+        biased(q, k, v, bias=bias)
+
+
+#===-----------------------------------------------------------------------===#
+# torch.compile
+#===-----------------------------------------------------------------------===#
+
+
+@pytest.fixture(autouse=True)
+def fresh_compiler():
+    torch._dynamo.reset()
+
+
+def compiled(function, **options):
+    # The back end that runs the captured graph: code for it is not what is tested.
+    return torch.compile(function, fullgraph=True, backend="aot_eager", **options)
+
+
+def test_compile():
+    q, k, v = tensors(nq=21)
+    cos, sin = af.build_rope_cache(64, 16, like=q)
+
+    def function(q, k, v, cos, sin):
+        output, lse = rotated(q * 2, k, v, cos=cos, sin=sin)
+        return output + lse[..., None]
+
+    expected = function(q, k, v, cos, sin)
+    assert torch.allclose(compiled(function)(q, k, v, cos, sin), expected)
+
+
+def test_compile_with_open_sizes():
+    graphs = []
+
+    def backend(graph, _):
+        graphs.append(graph)
+        return graph
+
+    function = torch.compile(lambda *x: causal(*x) * 2, fullgraph=True, dynamic=True, backend=backend)
+    # Sizes that are equal once are taken to be so for good.
+    for b, n in ((3, 7), (5, 9), (6, 30)):
+        q, k, v = tensors(b=b, nq=n, nkv=n)
+        assert torch.equal(function(q, k, v), causal(q, k, v) * 2)
+    assert len(graphs) == 1
+    targets = [node.target for node in graphs[0].graph.nodes if node.op == "call_function"]
+    assert any("attnfuse" in str(target) for target in targets)
+
+
+def test_compile_keeps_other_operands():
+    q, k, v = tensors(nq=21)
+    cos, sin = af.build_rope_cache(64, 16, like=q)
+    mask = af.create_block_mask(lambda b, h, i, j: i // 8 != j // 8, Q_LEN=21, KV_LEN=21, BLOCK_SIZE=8, device="cpu")
+    function = compiled(lambda q, k, v: sparse(q, k, v, block_mask=mask) + shifted(q, k, v, cos, sin, 7))
+    assert torch.allclose(function(q, k, v), sparse(q, k, v, block_mask=mask) + shifted(q, k, v, cos, sin, 7))
+
+
+def test_compile_refuses_gradients():
+    q, k, v = tensors()
+    q.requires_grad_()
+    with pytest.raises(Exception, match="GradientError|no backward pass yet"):
+        compiled(lambda *x: causal(*x))(q, k, v)
+    with pytest.raises(af.GradientError):
+        torch.compile(lambda *x: causal(*x), backend="eager")(q, k, v)
+
+
+def test_op_is_sound():
+    q, k, v = tensors()
+    torch.library.opcheck(
+        torch.ops.attnfuse.attention.default,
+        (causal.number, "q:t\nk:t\nv:t", [q, k, v], []),
+        test_utils=("test_schema", "test_faketensor"),
+    )
+
+
+def test_fake_tensors():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        q, k, v = (torch.empty(s, dtype=torch.bfloat16) for s in ((2, 4, 7, 32), (2, 2, 9, 32), (2, 2, 9, 24)))
+        output = causal(q, k, v)
+        assert output.shape == (2, 4, 7, 24) and output.dtype == torch.bfloat16
+
+
+#===-----------------------------------------------------------------------===#
+# The path to a GPU
+#===-----------------------------------------------------------------------===#
+
+
+def test_layouts_that_a_kernel_takes():
+    from attnfuse.torch_backend import _has_layout
+
+    demand = {"unit_inner_stride": True, "stride_multiple": 8}
+    x = torch.zeros(2, 4, 6, 16)
+    assert _has_layout(x, demand) and _has_layout(x.transpose(1, 2), demand)
+    assert _has_layout(x[:, :, ::2], demand) and _has_layout(x[:1].expand(5, -1, -1, -1), demand)
+    assert not _has_layout(x[..., ::2], demand) and not _has_layout(x.transpose(2, 3), demand)
+    assert not _has_layout(torch.zeros(2, 4, 6, 17)[..., :16], demand)
+    # Strides of dimensions of size 1, and of what is empty, mean nothing.
+    assert _has_layout(torch.zeros(2, 4, 6, 17)[:1, :1, :1, :16], demand)
+    assert _has_layout(torch.zeros(2, 4, 0, 17)[..., :16], demand)
+    assert _has_layout(x.transpose(2, 3), {})
