@@ -5,6 +5,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -20,9 +21,17 @@ llvm_config.use_default_substitutions()
 # For not and split-file, which have no substitutions of their own.
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 llvm_config.add_tool_substitutions(
-    ["attnfuse-opt", "attnfuse-compile", "attnfuse-run"],
+    ["attnfuse-opt", "attnfuse-compile", "attnfuse-run", "attnfuse-lsp-server",
+     "attnfuse-reduce", "attnfuse-translate"],
     [os.path.join(config.attnfuse_obj_root, "bin"), config.llvm_tools_dir],
 )
+# Tests that take very long, by request.
+llvm_config.with_system_environment("ATTNFUSE_TEST_GUIDE")
+config.substitutions.append(("%llvm-tools", config.llvm_tools_dir))
+config.substitutions.append(("%mlir-dir", config.mlir_dir))
+config.substitutions.append(("%mlir-opt", os.path.join(config.llvm_tools_dir, "mlir-opt")))
+config.substitutions.append(("%mlir-runner", os.path.join(config.llvm_tools_dir, "mlir-runner")))
+config.substitutions.append(("%plugin", os.path.join(config.attnfuse_obj_root, "lib", "AttnFusePlugin.so")))
 config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%examples", os.path.join(config.attnfuse_src_root, "examples")))
 config.substitutions.append(("%docs", os.path.join(config.attnfuse_src_root, "docs")))
@@ -57,6 +66,18 @@ config.ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas"
 if config.ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", config.ptxas))
+
+# A compiler with ThreadSanitizer, whose programs start here. Debian's clang has the
+# sanitizer in a package of its own.
+with tempfile.TemporaryDirectory() as folder:
+    program = os.path.join(folder, "empty")
+    for compiler in filter(shutil.which, [config.cxx_compiler, "g++"]):
+        build = [compiler, "-fsanitize=thread", "-x", "c++", "-", "-o", program]
+        done = subprocess.run(build, input=b"int main() {}", stderr=subprocess.DEVNULL)
+        if done.returncode == 0 and subprocess.run([program]).returncode == 0:
+            config.available_features.add("tsan")
+            config.substitutions.append(("%tsan-cxx", compiler + " -fsanitize=thread"))
+            break
 
 try:
     ctypes.CDLL("libcuda.so.1")

@@ -32,8 +32,6 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
@@ -87,26 +85,6 @@ private:
   std::string remarks;
   ScopedDiagnosticHandler handler;
 };
-
-llvm::Expected<std::string> assembleManifest(ModuleOp module,
-                                             const TargetInfo &target) {
-  llvm::json::Array functions;
-  for (auto kernels : module.getOps<gpu::GPUModuleOp>()) {
-    auto text = kernels->getAttrOfType<StringAttr>(kManifestAttrName);
-    if (!text)
-      return llvm::createStringError("the kernels of '" + kernels.getName() +
-                                     "' have no manifest");
-    llvm::Expected<llvm::json::Value> entry =
-        llvm::json::parse(text.getValue());
-    if (!entry)
-      return entry.takeError();
-    functions.push_back(std::move(*entry));
-  }
-  llvm::json::Object manifest{{"version", 1},
-                              {"chip", target.chip},
-                              {"functions", std::move(functions)}};
-  return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(manifest))).str();
-}
 
 std::string describeMissingAttention(ModuleOp module) {
   SmallVector<std::string> names;
@@ -186,7 +164,9 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module,
         buildGpuLoweringPipeline(pm);
       })))
     return log.takeError();
-  if (module.getOps<gpu::GPUModuleOp>().empty())
+  if (llvm::none_of(module.getOps<gpu::GPUModuleOp>(), [](auto kernels) {
+        return kernels->hasAttr(kManifestAttrName);
+      }))
     return llvm::createStringError(describeMissingAttention(module));
   if (emit == EmitLevel::NVVM) {
     result.code = printModule(module);

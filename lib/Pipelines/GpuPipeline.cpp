@@ -8,21 +8,18 @@
 #include "attnfuse/Conversion/Passes.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
 #include "attnfuse/Pipelines/Pipelines.h"
-#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
 
 void mlir::attnfuse::buildFusePipeline(OpPassManager &pm) {
-  pm.addPass(createCanonicalizerPass());
-  pm.addNestedPass<func::FuncOp>(createAttnFuseFusePass());
+  OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(createAttnFuseSimplifyPass());
+  functions.addPass(createAttnFuseFusePass());
 }
 
 void mlir::attnfuse::buildKernelPipeline(OpPassManager &pm) {
@@ -32,10 +29,7 @@ void mlir::attnfuse::buildKernelPipeline(OpPassManager &pm) {
 void mlir::attnfuse::buildGpuLoweringPipeline(OpPassManager &pm) {
   // Nested, so that the functions beside the kernels, which describe what the
   // kernels compute, keep their tensors and score regions.
-  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
-  kernels.addPass(createSCFToControlFlowPass());
-  kernels.addPass(createConvertToLLVMPass());
-  kernels.addPass(createReconcileUnrealizedCastsPass());
+  pm.addNestedPass<gpu::GPUModuleOp>(createAttnFuseLowerKernelsPass());
 }
 
 void mlir::attnfuse::buildGpuPipeline(OpPassManager &pm) {
@@ -46,6 +40,20 @@ void mlir::attnfuse::buildGpuPipeline(OpPassManager &pm) {
   buildGpuLoweringPipeline(pm);
 }
 
+void mlir::attnfuse::buildAttnFuseToPTXPipeline(
+    OpPassManager &pm, const AttnFuseToPTXPipelineOptions &options) {
+  buildFusePipeline(pm);
+  // Before the schedule, which may depend on q, k and v being arguments.
+  pm.addPass(createAttnFuseOutlinePass());
+  pm.addPass(createAttnFuseDecideRotationPass());
+  pm.addPass(createAttnFuseSelectSchedulePass());
+  pm.addPass(createConvertAttnFuseToGPUPass({/*outlinedOnly=*/true}));
+  buildGpuLoweringPipeline(pm);
+  pm.addPass(createAttnFuseMergeKernelsPass());
+  if (options.serialize)
+    pm.addPass(createAttnFuseSerializeKernelsPass());
+}
+
 void mlir::attnfuse::registerGpuPipelines() {
   PassPipelineRegistration<>(
       "attnfuse-gpu-pipeline",
@@ -54,6 +62,11 @@ void mlir::attnfuse::registerGpuPipelines() {
       buildGpuPipeline);
   PassPipelineRegistration<>(
       "attnfuse-lower-gpu-modules",
-      "the bodies of gpu.modules to the llvm and nvvm dialects",
+      "the bodies of attention kernels to the llvm and nvvm dialects",
       buildGpuLoweringPipeline);
+  PassPipelineRegistration<AttnFuseToPTXPipelineOptions>(
+      "attnfuse-to-ptx-pipeline",
+      "building blocks among other ops to launches of kernels in PTX, for the "
+      "machine in the module's attnfuse.target",
+      buildAttnFuseToPTXPipeline);
 }

@@ -39,6 +39,10 @@ PIPELINES = [
     FUSE + ["--convert-attnfuse-to-linalg"],
     FUSE + ["--attnfuse-select-schedule"],
     FUSE + ["--attnfuse-expand-alibi-slope", "--attnfuse-select-schedule", "--convert-attnfuse-to-gpu"],
+    ["--attnfuse-report-fusion", "--attnfuse-fuse", "--attnfuse-outline"],
+    FUSE + ["--attnfuse-outline", "--attnfuse-select-schedule", "--convert-attnfuse-to-gpu",
+            "--attnfuse-merge-kernels"],
+    ["--convert-attnfuse-launch-to-runtime"],
 ]
 COMPILE = [["attnfuse-compile", "-", "-o", "-", f"--chip={chip}"] for chip in TARGETS]
 # What upstream's own driver can run too.

@@ -15,7 +15,7 @@ func.func @described(%a: f32, %n: index) -> f32 {
   return %r : f32
 }
 
-gpu.module @kernels {
+gpu.module @kernels attributes {attnfuse.manifest = "{}"} {
   // CHECK-LABEL: llvm.func @sum
   llvm.func @sum(%x: !llvm.ptr<1>, %n: i64) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
     %c0 = arith.constant 0 : index
@@ -40,5 +40,15 @@ gpu.module @kernels {
     llvm.store %s, %q : f32, !llvm.ptr<1>
     // CHECK-NOT: unrealized_conversion_cast
     llvm.return
+  }
+}
+
+// Kernels of someone else have no manifest and are left alone.
+// CHECK-LABEL: gpu.module @theirs
+// CHECK:         arith.addf
+gpu.module @theirs {
+  func.func @sum(%x: f32) -> f32 {
+    %y = arith.addf %x, %x : f32
+    return %y : f32
   }
 }

@@ -11,16 +11,19 @@
 //   FAKE_CUDA_INIT   code that cuInit returns
 //   FAKE_CUDA_COUNT  number of devices
 //   FAKE_CUDA_JIT    text of the assembler's log; loading then fails
-//   FAKE_CUDA_MAPS   "strict" refuses tensor maps with a stride of 0, "none"
-//   all
+//   FAKE_CUDA_TRACE  file that each launch of a kernel in PTX adds a line to:
+//   its name, grid, block, shared memory, stream and parameters FAKE_CUDA_MAPS
+//   "strict" refuses tensor maps with a stride of 0, "none" all
 // Built with FAKE_CUDA_WITHOUT_TENSOR_MAPS it is a driver before CUDA 12.0.
 //
 //===----------------------------------------------------------------------===//
 
 #include "FakeCuda.h"
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 namespace {
 FakeCudaLog callLog;
@@ -31,6 +34,39 @@ constexpr uintptr_t kFirstKernel = 0x30;
 int readNumber(const char *variable, int otherwise) {
   const char *text = std::getenv(variable);
   return text ? std::atoi(text) : otherwise;
+}
+
+/// The sizes of what `kernel` of the PTX in the log takes, as the driver reads
+/// them; empty if it is not PTX.
+std::vector<size_t> readParameterSizes(const std::string &kernel) {
+  std::vector<size_t> sizes;
+  const std::string &ptx = callLog.image;
+  size_t start = ptx.find(".entry " + kernel + "(");
+  if (start == std::string::npos)
+    return sizes;
+  size_t end = ptx.find(')', start);
+  while ((start = ptx.find(".param", start + 1)) < end) {
+    size_t line = std::min(ptx.find('\n', start), end);
+    size_t array = ptx.find('[', start);
+    sizes.push_back(array < line ? std::atoi(&ptx[array + 1]) : 8);
+  }
+  return sizes;
+}
+
+void trace(const FakeLaunch &launch) {
+  const char *path = std::getenv("FAKE_CUDA_TRACE");
+  std::FILE *file = path ? std::fopen(path, "a") : nullptr;
+  if (!file)
+    return;
+  std::fprintf(file, "%s grid %u %u %u block %u %u %u shared %u stream %zx:",
+               launch.kernel.c_str(), launch.grid[0], launch.grid[1],
+               launch.grid[2], launch.block[0], launch.block[1],
+               launch.block[2], launch.shared,
+               reinterpret_cast<uintptr_t>(launch.stream));
+  for (uint64_t word : launch.parameters)
+    std::fprintf(file, " %llx", static_cast<unsigned long long>(word));
+  std::fputc('\n', file);
+  std::fclose(file);
 }
 
 template <typename Handle>
@@ -168,10 +204,13 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction kernel,
     launch.startsEarly |=
         config->attributes[i].id == 6 && config->attributes[i].value[0] == 1;
   // Kernels of one launch may differ in their parameters.
-  auto sizes = callLog.parameterSizesOf.find(launch.kernel);
-  for (size_t size : sizes == callLog.parameterSizesOf.end()
-                         ? callLog.parameterSizes
-                         : sizes->second) {
+  auto known = callLog.parameterSizesOf.find(launch.kernel);
+  std::vector<size_t> sizes = known == callLog.parameterSizesOf.end()
+                                  ? callLog.parameterSizes
+                                  : known->second;
+  if (std::getenv("FAKE_CUDA_TRACE"))
+    sizes = readParameterSizes(launch.kernel);
+  for (size_t size : sizes) {
     // Tensor maps keep their alignment; other parameters have that of a word.
     const void *parameter = *parameters++;
     size_t alignment = size == sizeof(CUtensorMap) ? 64 : 8;
@@ -180,7 +219,11 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction kernel,
     auto *words = static_cast<const uint64_t *>(parameter);
     launch.parameters.insert(launch.parameters.end(), words, words + size / 8);
   }
+  // Threads may launch at once.
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
   callLog.launches.push_back(launch);
+  trace(launch);
   return 0;
 }
 #ifndef FAKE_CUDA_WITHOUT_TENSOR_MAPS

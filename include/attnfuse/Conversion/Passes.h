@@ -12,6 +12,9 @@
 
 namespace mlir {
 class ModuleOp;
+namespace gpu {
+class GPUModuleOp;
+} // namespace gpu
 } // namespace mlir
 
 namespace mlir::attnfuse {

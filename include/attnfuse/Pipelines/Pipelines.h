@@ -8,6 +8,8 @@
 #ifndef ATTNFUSE_PIPELINES_PIPELINES_H
 #define ATTNFUSE_PIPELINES_PIPELINES_H
 
+#include "mlir/Pass/PassOptions.h"
+
 namespace mlir {
 class DialectRegistry;
 class OpPassManager;
@@ -30,21 +32,41 @@ void registerCpuPipelineInterfaces(DialectRegistry &registry);
 /// Registers `attnfuse-cpu-pipeline`.
 void registerCpuPipeline();
 
-/// Building blocks to one attnfuse.attention per chain.
+/// Building blocks to one attnfuse.attention per chain. Functions without are
+/// left as they are.
 void buildFusePipeline(OpPassManager &pm);
 
 /// Each scheduled attnfuse.attention to a gpu.module with its kernel. The
 /// module holds `attnfuse.target`.
 void buildKernelPipeline(OpPassManager &pm);
 
-/// The bodies of gpu.modules to the llvm and nvvm dialects. Everything outside
-/// of gpu.modules is left as it is.
+/// The bodies of gpu.modules with a manifest to the llvm and nvvm dialects.
+/// Everything else is left as it is.
 void buildGpuLoweringPipeline(OpPassManager &pm);
 
 /// All of it, schedules included: `attnfuse-gpu-pipeline`.
 void buildGpuPipeline(OpPassManager &pm);
 
-/// Registers `attnfuse-gpu-pipeline` and `attnfuse-lower-gpu-modules`.
+struct AttnFuseToPTXPipelineOptions
+    : PassPipelineOptions<AttnFuseToPTXPipelineOptions> {
+  PassOptions::Option<bool> serialize{
+      *this, "serialize",
+      llvm::cl::desc("go on to a gpu.binary with PTX; else stop at one "
+                     "gpu.module in the llvm and nvvm dialects"),
+      llvm::cl::init(true)};
+};
+
+/// For modules in which attention stands among other ops, in tensors
+/// throughout: each becomes an attnfuse.launch of kernels in one gpu.binary,
+/// for the machine in the module's `attnfuse.target`. Bufferize after it.
+/// Functions and gpu.modules without attention are left as they are; chains
+/// that do not fuse are left in place, after a remark. Named
+/// `attnfuse-to-ptx-pipeline`.
+void buildAttnFuseToPTXPipeline(
+    OpPassManager &pm, const AttnFuseToPTXPipelineOptions &options = {});
+
+/// Registers the pipelines for GPUs: `attnfuse-gpu-pipeline`,
+/// `attnfuse-lower-gpu-modules` and `attnfuse-to-ptx-pipeline`.
 void registerGpuPipelines();
 
 } // namespace mlir::attnfuse

@@ -128,8 +128,9 @@ static LogicalResult checkNames(func::FuncOp function) {
 static bool computesAttention(func::FuncOp function) {
   return function
       .walk([](Operation *op) {
-        return isa<AttnFuseDialect>(op->getDialect()) ? WalkResult::interrupt()
-                                                      : WalkResult::advance();
+        return isa<AttnFuseDialect>(op->getDialect()) && !isa<LaunchOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -178,6 +179,15 @@ static bool isChosen(AttentionOp op, const ScheduleProblem &problem,
     return false;
   }
   return getScheduleAttr(op.getContext(), *tile) == op.getScheduleAttr();
+}
+
+/// Whether an earlier run has left the function's kernels beside it.
+static bool hasKernels(func::FuncOp function) {
+  for (auto kernels : function->getParentRegion()->getOps<gpu::GPUModuleOp>())
+    if (kernels->hasAttr(kManifestAttrName) &&
+        kernels.lookupSymbol<LLVM::LLVMFuncOp>(function.getNameAttr()))
+      return true;
+  return false;
 }
 
 /// Checks the op and its schedule.
@@ -241,7 +251,7 @@ public:
       : function(function), body(std::move(wholeBody)), target(target),
         b(function), manifest(body.attention, body.rotations, dims) {}
 
-  LogicalResult convert();
+  FailureOr<gpu::GPUModuleOp> convert();
 
 private:
   void createModule();
@@ -282,7 +292,7 @@ void FunctionConverter::createModule() {
       /*alignment=*/1024, /*addrSpace=*/3);
 }
 
-LogicalResult FunctionConverter::convert() {
+FailureOr<gpu::GPUModuleOp> FunctionConverter::convert() {
   createModule();
   AttentionOp op = body.attention;
   SmallVector<Operation *> temporary;
@@ -324,7 +334,9 @@ LogicalResult FunctionConverter::convert() {
     module->setAttr(kManifestAttrName, b.getStringAttr(manifest.build()));
   for (Operation *copy : temporary)
     copy->erase();
-  return result;
+  if (failed(result))
+    return failure();
+  return module;
 }
 
 LogicalResult FunctionConverter::addVersions(FunctionBody way,
@@ -404,7 +416,7 @@ llvm::json::Object FunctionConverter::addRotation(RopeOp op,
   return entry->second;
 }
 
-static LogicalResult convert(func::FuncOp function) {
+static FailureOr<gpu::GPUModuleOp> convert(func::FuncOp function) {
   FailureOr<FunctionBody> body = getWholeBody(function);
   std::optional<TargetInfo> target;
   if (failed(body) || failed(checkAttention(body->attention, target)) ||
@@ -421,17 +433,37 @@ static LogicalResult convert(func::FuncOp function) {
 namespace {
 struct ConvertAttnFuseToGPUPass
     : attnfuse::impl::ConvertAttnFuseToGPUPassBase<ConvertAttnFuseToGPUPass> {
+  using ConvertAttnFuseToGPUPassBase::ConvertAttnFuseToGPUPassBase;
+
   void runOnOperation() override {
-    if (failed(checkConstantOperands(getOperation())))
-      return signalPassFailure();
-    RewritePatternSet patterns(&getContext());
-    populateExpandAlibiSlopePatterns(patterns);
-    populateGuardDivisionPatterns(patterns);
-    walkAndApplyPatterns(getOperation(), std::move(patterns));
-    auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
-    for (func::FuncOp function : functions)
-      if (computesAttention(function) && failed(convert(function)))
+    SymbolTableCollection symbols;
+    SymbolUserMap users(symbols, getOperation());
+    for (func::FuncOp function :
+         llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
+      ArrayRef<Operation *> uses = users.getUsers(function);
+      bool isLaunched = function.isPrivate() && !uses.empty() &&
+                        llvm::all_of(uses, llvm::IsaPred<LaunchOp>);
+      if (!isLaunched && (outlinedOnly || !computesAttention(function)))
+        continue;
+      if (!isLaunched && hasKernels(function))
+        continue;
+      if (failed(checkConstantOperands(function)))
         return signalPassFailure();
+      RewritePatternSet patterns(&getContext());
+      populateExpandAlibiSlopePatterns(patterns);
+      populateGuardDivisionPatterns(patterns);
+      walkAndApplyPatterns(function, std::move(patterns));
+      FailureOr<gpu::GPUModuleOp> kernels = convert(function);
+      if (failed(kernels))
+        return signalPassFailure();
+      if (!isLaunched)
+        continue;
+      auto name = SymbolRefAttr::get(kernels->getNameAttr(),
+                                     FlatSymbolRefAttr::get(function));
+      for (Operation *use : uses)
+        cast<LaunchOp>(use).setKernelAttr(name);
+      function.erase();
+    }
   }
 };
 } // namespace

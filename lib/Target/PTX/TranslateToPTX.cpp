@@ -134,7 +134,7 @@ llvm::Error checkOps(gpu::GPUModuleOp kernels) {
   return llvm::createStringError(message);
 }
 
-/// The kernels of all gpu.modules in one LLVM module.
+/// The kernels of all gpu.modules with a manifest in one LLVM module.
 llvm::Expected<std::unique_ptr<llvm::Module>>
 translateModules(ModuleOp module, const llvm::TargetMachine &machine,
                  llvm::LLVMContext &context, const std::string &errors) {
@@ -143,6 +143,8 @@ translateModules(ModuleOp module, const llvm::TargetMachine &machine,
   combined->setDataLayout(machine.createDataLayout());
   llvm::Linker linker(*combined);
   for (auto kernels : module.getOps<gpu::GPUModuleOp>()) {
+    if (!kernels->hasAttr(kManifestAttrName))
+      continue;
     if (llvm::Error error = checkOps(kernels))
       return std::move(error);
     std::unique_ptr<llvm::Module> part =

@@ -45,7 +45,7 @@ module attributes {attnfuse.target = "sm_80"} {
 
 // -----
 
-// expected-error @below {{expected 'attnfuse.manifest' to be a string, got}}
+// expected-error @below {{expected 'attnfuse.manifest' to be a string or an array of strings, got}}
 module attributes {attnfuse.manifest = {}} {
 }
 
@@ -56,3 +56,8 @@ func.func @on_an_op(%s: tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32> {
   %m = attnfuse.causal %s top_left {attnfuse.note = 1} : tensor<1x1x4x4xf32>
   return %m : tensor<1x1x4x4xf32>
 }
+
+// -----
+
+// expected-error @below {{expected 'attnfuse.stream', without a value, on an i64 argument, got it on argument 0 of type 'i32'}}
+func.func private @stream(i32 {attnfuse.stream})

@@ -19,12 +19,16 @@ namespace mlir::attnfuse {
 
 enum class PTXOutput { LLVMIR, PTX };
 
-/// Translates all gpu.modules of `module`, which hold the llvm and nvvm
-/// dialects, into one text for the target's chip. Ops that code generation
-/// does not support are refused before they reach it.
+/// Translates all gpu.modules of `module` that have a manifest, which hold the
+/// llvm and nvvm dialects, into one text for the target's chip. Ops that code
+/// generation does not support are refused before they reach it.
 llvm::Expected<std::string> translateToPTX(ModuleOp module,
                                            const TargetInfo &target,
                                            PTXOutput output = PTXOutput::PTX);
+
+/// The manifest (docs/manifest.md) of the same gpu.modules.
+llvm::Expected<std::string> assembleManifest(ModuleOp module,
+                                             const TargetInfo &target);
 
 /// The translations that translateToPTX needs.
 void registerPTXTranslations(DialectRegistry &registry);

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -57,12 +58,14 @@ AttnFuseDialect::verifyOperationAttribute(Operation *op,
            << "got " << value;
   }
   if (name == kManifestAttrName) {
-    if (isa<StringAttr>(value))
+    auto array = dyn_cast<ArrayAttr>(value);
+    if (isa<StringAttr>(value) ||
+        (array && llvm::all_of(array, llvm::IsaPred<StringAttr>)))
       return success();
     return op->emitError("expected '")
-           << name << "' to be a string, got " << value;
+           << name << "' to be a string or an array of strings, got " << value;
   }
-  if (name == kNameAttr)
+  if (name == kNameAttr || name == kStreamAttr)
     return op->emitError("expected '")
            << name << "' on an argument or result of a function, got it on '"
            << op->getName() << "'";
@@ -90,6 +93,16 @@ static LogicalResult verifyFunctionAttribute(Operation *op, StringRef kind,
 
 LogicalResult AttnFuseDialect::verifyRegionArgAttribute(
     Operation *op, unsigned, unsigned index, NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (attribute.getName() == kStreamAttr && function) {
+    Type type = function.getArgumentTypes()[index];
+    if (isa<UnitAttr>(attribute.getValue()) && type.isInteger(64))
+      return success();
+    return op->emitError("expected '")
+           << kStreamAttr
+           << "', without a value, on an i64 argument, got it on "
+           << "argument " << index << " of type " << type;
+  }
   return verifyFunctionAttribute(op, "argument", index, attribute);
 }
 

@@ -15,12 +15,14 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Threading.h"
 
 namespace mlir::attnfuse {
 #define GEN_PASS_DEF_ATTNFUSEFUSEPASS
+#define GEN_PASS_DEF_ATTNFUSEREPORTFUSIONPASS
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h.inc"
 } // namespace mlir::attnfuse
 
@@ -52,6 +54,19 @@ struct Chain {
   }
 };
 
+/// For optimization remarks, which can be filtered and written to a file.
+remark::RemarkOpts getRemarkOptions(StringRef name, Operation *op) {
+  auto function = op->getParentOfType<func::FuncOp>();
+  return remark::RemarkOpts::name(name)
+      .category("attnfuse-fuse")
+      .function(function ? function.getName() : "");
+}
+
+void reportMiss(Operation *sum, const Twine &reason) {
+  remark::missed(sum->getLoc(), getRemarkOptions("NotFused", sum))
+      << reason.str();
+}
+
 class ChainMatcher {
 public:
   ChainMatcher(WeightedSumOp sum, DominanceInfo &dominance)
@@ -72,6 +87,7 @@ public:
 
 private:
   InFlightDiagnostic remarkAt(Operation *op, const Twine &reason) {
+    reportMiss(chain.sum, reason);
     InFlightDiagnostic remark = op->emitRemark("not fused: ") << reason;
     if (op != chain.sum)
       remark.attachNote(chain.sum.getLoc()) << "the chain ends here";
@@ -152,8 +168,11 @@ private:
     Type v = chain.sum.getValue().getType().getElementType();
     if (q == k && q == v)
       return success();
-    return remarkAt(chain.sum, "expected q, k and v of one element type, got ")
-           << q << ", " << k << " and " << v;
+    std::string types;
+    llvm::raw_string_ostream(types)
+        << "'" << q << "', '" << k << "' and '" << v << "'";
+    return remarkAt(chain.sum,
+                    "expected q, k and v of one element type, got " + types);
   }
 
   LogicalResult matchInsertionPoint() {
@@ -268,6 +287,19 @@ AttentionOp buildFused(RewriterBase &rewriter, Chain &chain) {
                           getNormalizer(chain.normalizer)),
       ScheduleAttr());
   score.finish(fused.getScore());
+
+  // Attributes of the user's: the last op of the chain that has one wins.
+  auto keepAttributes = [&](Operation *op) {
+    for (NamedAttribute attribute : op->getDiscardableAttrs())
+      fused->setDiscardableAttr(attribute.getName(), attribute.getValue());
+  };
+  for (RopeOp rope : {chain.qRope, chain.kRope})
+    if (rope)
+      keepAttributes(rope);
+  keepAttributes(chain.product);
+  llvm::for_each(chain.scoreOps, keepAttributes);
+  keepAttributes(chain.normalizer);
+  keepAttributes(chain.sum);
   return fused;
 }
 
@@ -302,6 +334,27 @@ void replaceChain(RewriterBase &rewriter, Chain &chain, AttentionOp fused) {
     rewriter.eraseOp(chain.kRope);
 }
 
+/// What one kernel computes, in one line.
+void reportHit(AttentionOp op) {
+  std::string parts;
+  llvm::raw_string_ostream os(parts);
+  if (op.getQRotationAttr() || op.getKRotationAttr())
+    os << "rotation of "
+       << (op.getQRotationAttr() && op.getKRotationAttr() ? "q and k"
+           : op.getQRotationAttr()                        ? "q"
+                                                          : "k")
+       << ", ";
+  if (op.hasScoreChain())
+    os << "score chain, ";
+  if (!op.getBands().empty())
+    os << op.getBands().size() << " bands, ";
+  if (op.getBlocksAttr())
+    os << "blocks, ";
+  os << stringifyNormalizer(op.getNormalizer());
+  remark::passed(op.getLoc(), getRemarkOptions("Fused", op))
+      << "fused into one attention: " + parts;
+}
+
 struct FusePass : attnfuse::impl::AttnFuseFusePassBase<FusePass> {
   void runOnOperation() override {
     SmallVector<WeightedSumOp> sums;
@@ -318,12 +371,43 @@ struct FusePass : attnfuse::impl::AttnFuseFusePassBase<FusePass> {
       if (std::optional<std::string> error = findError(fused)) {
         rewriter.eraseOp(fused);
         sum.emitRemark("not fused: ") << *error;
+        reportMiss(sum, *error);
         ++numMissed;
         continue;
       }
       replaceChain(rewriter, *chain, fused);
+      reportHit(fused);
       ++numFused;
     }
+  }
+};
+
+struct ReportFusionPass
+    : attnfuse::impl::AttnFuseReportFusionPassBase<ReportFusionPass> {
+  void runOnOperation() override {
+    unsigned hits = 0, misses = 0;
+    getOperation().walk([&](Operation *op) {
+      if (auto attention = dyn_cast<AttentionOp>(op)) {
+        reportHit(attention);
+        ++hits;
+      } else if (auto sum = dyn_cast<WeightedSumOp>(op)) {
+        // The reason is a remark; without one the chain only waits for the
+        // pass that fuses.
+        if (succeeded(
+                ChainMatcher(sum, getAnalysis<DominanceInfo>()).match())) {
+          sum.emitRemark("not fused: attnfuse-fuse has not run");
+          reportMiss(sum, "attnfuse-fuse has not run");
+        }
+        ++misses;
+      }
+    });
+    if (hits + misses > 0)
+      getOperation().emitRemark()
+          << "'" << getOperation().getName() << "': " << hits << " of "
+          << hits + misses << " attentions fused";
+    numHits += hits;
+    numMisses += misses;
+    markAllAnalysesPreserved();
   }
 };
 } // namespace

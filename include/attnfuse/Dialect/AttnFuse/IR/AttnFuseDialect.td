@@ -26,9 +26,11 @@ def AttnFuse_Dialect : Dialect {
     Dv are static. The numbered rules are in `docs/spec.md`.
 
     Attributes of other ops: `attnfuse.name` on an argument or a result of a
-    function is its name for the tools and the manifest; `attnfuse.target` on
-    a module is the machine that its kernels are for; `attnfuse.manifest` on a
-    `gpu.module` is its part of the manifest, as JSON.
+    function is its name for the tools and the manifest; `attnfuse.stream` on an
+    i64 argument makes it the handle of the CUDA stream on which what stands in
+    the function is launched; `attnfuse.target` on a module is the machine that its kernels are for; `attnfuse.manifest` on a
+    `gpu.module` is its part of the manifest, as JSON, for one function or, as
+    an array, for several; on a `gpu.binary` it is the manifest.
   }];
   let cppNamespace = "::mlir::attnfuse";
   let useDefaultAttributePrinterParser = 1;

@@ -9,7 +9,9 @@
 #define ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTNFUSEOPS_TD
 
 include "attnfuse/Dialect/AttnFuse/IR/AttnFuseAttrs.td"
+include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -418,6 +420,54 @@ def AttnFuse_AlibiSlopeOp : AttnFuse_Op<"alibi_slope"> {
   let results = (outs F32:$slope);
   let assemblyFormat = "$head `,` $num_heads attr-dict";
   let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// In host code
+//===----------------------------------------------------------------------===//
+
+def AttnFuse_LaunchOperand
+    : AnyTypeOf<[AnyRankedTensor, AnyMemRef, I64], "tensor, memref or i64">;
+
+def AttnFuse_LaunchOp : Op<AttnFuse_Dialect, "launch", [
+    AttrSizedOperandSegments, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "runs the kernels of an outlined attention on the GPU";
+  let description = [{
+    Stands in host code where an `attnfuse.attention` was that
+    `attnfuse-outline` has moved to a function. `kernel` names that function
+    and, once kernels are generated, the function's entry in the manifest of a
+    `gpu.module` or a `gpu.binary`. `inputs` are the function's arguments in
+    order, `outs` what its results are written to: all of them tensors, of
+    which the op returns new values, or all memrefs, which it writes, and which
+    overlap neither each other nor the inputs. Memrefs lie where the GPU can
+    read and write them and may have any strides that the manifest allows.
+
+    The launch is asynchronous, in the order of the CUDA stream whose handle is
+    `stream`, or of the default stream.
+
+    Example: see `attnfuse-outline`, which makes
+
+    ```
+    %o = attnfuse.launch @f_attention_0
+        ins(%q, %k, %v : tensor<2x4x?x64xf16>, tensor<2x4x?x64xf16>, tensor<2x4x?x64xf16>)
+        outs(%init : tensor<2x4x?x64xf16>) -> tensor<2x4x?x64xf16>
+    ```
+  }];
+  let arguments = (ins
+    SymbolRefAttr:$kernel, Variadic<AttnFuse_LaunchOperand>:$inputs,
+    Variadic<AnyTypeOf<[AnyRankedTensor, AnyMemRef]>>:$outs, Optional<I64>:$stream);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $kernel (`ins` `(` $inputs^ `:` type($inputs) `)`)?
+    `outs` `(` $outs `:` type($outs) `)` (`stream` `(` $stream^ `)`)?
+    attr-dict (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    MutableOperandRange getDpsInitsMutable() { return getOutsMutable(); }
+  }];
+  let hasVerifier = 1;
 }
 
 #endif // ATTNFUSE_DIALECT_ATTNFUSE_IR_ATTNFUSEOPS_TD

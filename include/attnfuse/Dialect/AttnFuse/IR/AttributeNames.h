@@ -17,10 +17,15 @@ namespace mlir::attnfuse {
 /// On an argument or result of a function, a string: overrides its name.
 inline constexpr StringLiteral kNameAttr = "attnfuse.name";
 
+/// On an i64 argument of a function: the CUDA stream for the launches in it.
+inline constexpr StringLiteral kStreamAttr = "attnfuse.stream";
+
 /// On a module, a TargetAttr: the machine that code is generated for.
 inline constexpr StringLiteral kTargetAttrName = "attnfuse.target";
 
-/// On a gpu.module, a string: its function's entry of the manifest.
+/// On a gpu.module, a string, or an array of them: the manifest's entry of each
+/// function whose kernels it holds. On a gpu.binary, the manifest. No other
+/// gpu.module is the project's business.
 inline constexpr StringLiteral kManifestAttrName = "attnfuse.manifest";
 
 } // namespace mlir::attnfuse

@@ -10,6 +10,35 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AttnFuseSimplifyPass : Pass<"attnfuse-simplify", "::mlir::func::FuncOp"> {
+  let summary = "canonicalize functions that hold ops of the dialect";
+  let description = [{
+    What `canonicalize` does, which `attnfuse-fuse` expects before it, for
+    functions in which there is an op of the dialect other than
+    `attnfuse.launch`. All others are left as they are.
+  }];
+}
+
+def AttnFuseOutlinePass : Pass<"attnfuse-outline", "::mlir::ModuleOp"> {
+  let summary = "move each attnfuse.attention to a function that is launched";
+  let description = [{
+    Each `attnfuse.attention`, wherever it stands, becomes a private function
+    of its own, with the op's operands as arguments, and an `attnfuse.launch`
+    of it. Operands that are dense or integer constants go along, as does an
+    `attnfuse.rope` that serves the op alone. The function
+    has the name of the one around the op, of which characters that PTX does
+    not allow are replaced by `_`, with `_attention_` and the first number that
+    makes it unique. Names by `attnfuse.name` go along too. The launch is on the
+    stream that an argument with `attnfuse.stream` of the function around it
+    names, or on the default stream.
+
+    Results go to `tensor.empty`, which bufferization can replace by the place
+    where a result is needed (`eliminate-empty-tensors`).
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [Statistic<"numOutlined", "outlined", "attentions outlined">];
+}
+
 def AttnFuseFusePass : Pass<"attnfuse-fuse", "::mlir::func::FuncOp"> {
   let summary = "fuse each chain of building blocks into one attnfuse.attention";
   let description = [{
@@ -19,12 +48,32 @@ def AttnFuseFusePass : Pass<"attnfuse-fuse", "::mlir::func::FuncOp"> {
     region, in their order; masks become bands and a block pattern, which is
     legal in any order because masking is sticky (spec S3). A chain that does
     not fuse is left as it is, with a remark at the op that is in the way.
+
+    The fused op keeps the locations of the chain's ops, and their attributes of
+    other dialects; where two ops have one of the same name, that of the later
+    op. Each chain is also counted, and reported as an optimization remark of
+    the category `attnfuse-fuse`: `mlir-opt --remarks-filter=attnfuse-fuse`
+    prints the hits and the misses.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::tensor::TensorDialect"];
   let statistics = [
     Statistic<"numFused", "fused", "chains fused">,
     Statistic<"numMissed", "missed", "chains left unfused">];
+}
+
+def AttnFuseReportFusionPass : Pass<"attnfuse-report-fusion", "::mlir::func::FuncOp"> {
+  let summary = "report which attentions are fused, and why others are not";
+  let description = [{
+    Changes nothing. Counts each `attnfuse.attention` as a hit and each
+    `attnfuse.weighted_sum`, where a chain ends, as a miss: as a remark for each
+    miss with its reason and one for each function with its counts, as the
+    optimization remarks of `attnfuse-fuse`, and as statistics
+    (`--mlir-pass-statistics`, where LLVM was built with them).
+  }];
+  let statistics = [
+    Statistic<"numHits", "hits", "attentions that are one op">,
+    Statistic<"numMisses", "misses", "chains that are not">];
 }
 
 def AttnFuseExpandAlibiSlopePass : Pass<"attnfuse-expand-alibi-slope"> {
