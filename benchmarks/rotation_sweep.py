@@ -2,7 +2,10 @@
 """Times where rotations are done: nowhere, of q in the kernel, of k in the kernel or before it.
 
     benchmarks/rotation_sweep.py run OUT.json [--quick]     on a machine with a GPU, needs PyTorch
-    benchmarks/rotation_sweep.py report OUT.json            anywhere: predictions beside it, regret
+    benchmarks/rotation_sweep.py report OUT.json            anywhere: predictions beside it, regret,
+                                                            crossovers
+    benchmarks/rotation_sweep.py plot OUT.json FOLDER       SVG files; needs matplotlib
+    benchmarks/rotation_sweep.py machines                   predicted crossovers of the machines known
 
 Kernels are compiled once per variant for all sizes and timed as CUDA graphs, variants of one shape in
 turns, medians of the rounds. `run` needs libattnfuse.so (ATTNFUSE_LIBRARY) and, to save time, a ptxas.
@@ -228,6 +231,17 @@ def run(options):
 #===-----------------------------------------------------------------------===#
 
 
+MACHINES = ("a100", "rtx3090", "rtx4090", "h100-sxm", "h100-pcie", "h100-nvl", "h200", "b200")
+
+
+def run_compiler(text, target):
+    done = subprocess.run(
+        [os.path.join(HERE, "..", "build", "bin", "attnfuse-compile"), "-", "--emit=schedule"],
+        input=f"module attributes {{attnfuse.target = #attnfuse.target<{target}>}} {{\n{text}}}\n",
+        capture_output=True, text=True, check=True)
+    return done.stdout
+
+
 def predict(entry, target):
     """(seconds added by the fused way, by the split one, whether fused is chosen)."""
     sizes = [entry[key] for key in ("batch", "heads", "key_heads", "queries", "keys")]
@@ -236,12 +250,109 @@ def predict(entry, target):
         # The length of the list decides.
         text = text.replace("%columns: tensor<?xi32>", f"%columns: tensor<{entry['blocks']}xi32>")
         text = text.replace("tensor<?xi32>, tensor<?xi32>", f"tensor<?xi32>, tensor<{entry['blocks']}xi32>")
-    done = subprocess.run(
-        [os.path.join(HERE, "..", "build", "bin", "attnfuse-compile"), "-", "--emit=schedule"],
-        input=f"module attributes {{attnfuse.target = #attnfuse.target<{target}>}} {{\n{text}}}\n",
-        capture_output=True, text=True, check=True)
-    found = re.search(r"k = (\w+), k_fused_ps = (\d+), k_split_ps = (\d+)", done.stdout)
+    found = re.search(r"k = (\w+), k_fused_ps = (\d+), k_split_ps = (\d+)", run_compiler(text, target))
     return float(found[2]) * 1e-12, float(found[3]) * 1e-12, found[1] == "fused"
+
+
+def predict_crossover(mask, dim, heads, key_heads, target, tokens=65536):
+    """The length from which on rotating k before the kernel is expected to pay, of about so many
+    tokens; 0 if always."""
+    low, high = 0, 16384
+    while high - low > 8:
+        n = (low + high) // 2
+        entry = dict(mask=mask, dim=dim, batch=max(1, tokens // n), heads=heads, key_heads=key_heads, queries=n, keys=n)
+        if predict(entry, target)[2]:
+            low = n
+        else:
+            high = n
+    return low
+
+
+def crossovers(results, predictions):
+    """Where the curves of both ways cross, between two lengths that were measured: (chip, dim, heads,
+    key heads, measured length, predicted length, the lengths around)."""
+    groups = {}
+    for e, (fused, split, _) in zip(results, predictions):
+        if e["mask"] == "causal":
+            # Relative to the kernel, so that lengths compare.
+            entry = e["keys"], (e["fused"] - e["split"]) / e["q"], (fused - split) / e["q"]
+            groups.setdefault((e["chip"], e["dim"], e["heads"], e["key_heads"]), []).append(entry)
+
+    def cross(entries, index):
+        for a, b in zip(entries, entries[1:]):
+            if a[index] < 0 <= b[index]:
+                return round(a[0] * (b[0] / a[0]) ** (-a[index] / (b[index] - a[index]))), a[0], b[0]
+        return 0, 0, entries[0][0]
+
+    for key, entries in groups.items():
+        entries.sort()
+        n, low, high = cross(entries, 1)
+        yield *key, n, cross(entries, 2)[0], low, high
+
+
+def get_target(chip, machine):
+    # The same machine, for code of the other chip.
+    if chip == "sm_90":
+        return '"same", {chip = "sm_90", clock_ghz = 1.5 : f64, rotation_gb_per_second = 3600.0 : f64}'
+    return f'"{machine}"'
+
+
+def machines(options):
+    cells = [(mask, dim, g) for mask in ("causal", "dense") for dim in (128, 64) for g in (1, 4, 8)]
+    print("| machine | " + " | ".join(f"{mask} D={dim} g={g}" for mask, dim, g in cells) + " |")
+    print("| --- |" + " ---: |" * len(cells))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for machine in MACHINES:
+            found = pool.map(lambda cell: predict_crossover(cell[0], cell[1], 32, 32 // cell[2], f'"{machine}"'), cells)
+            print(f"| {machine} | " + " | ".join(str(n) if n else "-" for n in found) + " |", flush=True)
+
+
+def plot(options):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "attnfuse"
+    import matplotlib.pyplot as plt
+
+    with open(options.file) as file:
+        results = json.load(file)["results"]
+    os.makedirs(options.folder, exist_ok=True)
+    colors = {"fused": "#d55e00", "split": "#0072b2"}
+
+    def draw(axes, entries, x, title):
+        entries = sorted(entries, key=lambda e: e[x])
+        lengths = [e[x] for e in entries]
+        predictions = [predict(e, get_target(e["chip"], options.target)) for e in entries]
+        for i, way in enumerate(("fused", "split")):
+            measured = [max(e[way] - e["q"], 2e-7) * 1e6 for e in entries]
+            axes.plot(lengths, measured, "o-", color=colors[way], label=f"{way}, measured", markersize=4)
+            axes.plot(lengths, [p[i] * 1e6 for p in predictions], "--", color=colors[way], label=f"{way}, predicted")
+        axes.set(xscale="log", yscale="log", title=title, xlabel="length", ylabel="added to the kernel, \u00b5s")
+        axes.set_xticks(lengths, [str(n) for n in lengths], rotation=45)
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+
+    for chip in dict.fromkeys(e["chip"] for e in results):
+        figure, all_axes = plt.subplots(2, 4, figsize=(16, 7.5), layout="constrained")
+        for row, dim in zip(all_axes, (128, 64)):
+            for axes, (heads, key_heads, name) in zip(row, ((16, 16, "MHA"), (32, 8, "GQA 4"), (32, 4, "GQA 8"), (16, 1, "MQA"))):
+                chosen = [e for e in results if e["chip"] == chip and e["mask"] == "causal" and e["dim"] == dim
+                          and (e["heads"], e["key_heads"]) == (heads, key_heads)]
+                draw(axes, chosen, "keys", f"causal, {name}, D={dim}")
+        all_axes[0][0].legend(frameon=False)
+        figure.suptitle(f"Rotating k in the kernel or before it: {chip} kernels on one H200, about 8192 tokens")
+        figure.savefig(os.path.join(options.folder, f"rotation-causal-{chip}.svg"), metadata={"Date": None})
+        figure, all_axes = plt.subplots(1, 4, figsize=(16, 4), layout="constrained")
+        pick = lambda masks, heads, **rest: [
+            e for e in results if e["chip"] == chip and e["mask"] in masks and e["heads"] == heads and e["dim"] == 128
+            and all(e[key] == value for key, value in rest.items())]
+        draw(all_axes[0], [e for e in pick(["dense"], 16) if e["queries"] > 1], "keys", "dense, MHA, D=128")
+        draw(all_axes[1], [e for e in pick(["dense"], 16) if e["queries"] == 1], "keys", "decode, MHA, D=128")
+        windows = [dict(e, window=int(e["mask"][6:])) for e in pick(["window128", "window512", "window4096"], 16, keys=16384)]
+        draw(all_axes[2], windows, "window", "window of so many keys, N=16384")
+        draw(all_axes[3], pick(["blocks"], 16), "keys", "block-sparse, 3 of all blocks a row")
+        all_axes[0].legend(frameon=False)
+        figure.savefig(os.path.join(options.folder, f"rotation-masks-{chip}.svg"), metadata={"Date": None})
 
 
 def report(options):
@@ -249,9 +360,7 @@ def report(options):
         data = json.load(file)
     regrets = {}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        # The same machine, for code of the other chip.
-        facts = '"same", {chip = "sm_90", clock_ghz = 1.5 : f64, rotation_gb_per_second = 3600.0 : f64}'
-        targets = [f'"{options.target}"' if e["chip"] != "sm_90" else facts for e in data["results"]]
+        targets = [get_target(e["chip"], options.target) for e in data["results"]]
         predictions = list(pool.map(predict, data["results"], targets))
     print("chip mask dim BxHq/Hkv Nq Nkv | us: none q fused split | k added: fused split, predicted fused split | regret %")
     for e, (fused, split, is_fused) in zip(data["results"], predictions):
@@ -262,18 +371,24 @@ def report(options):
               + " ".join(f"{e[w] * 1e6:.1f}" for w in WAYS)
               + f" | {(e['fused'] - e['q']) * 1e6:.1f} {(e['split'] - e['q']) * 1e6:.1f}, {fused * 1e6:.1f} {split * 1e6:.1f} | {regret * 100:.1f}"
               + (" fused" if is_fused else ""))
+    for chip, dim, heads, key_heads, n, predicted, low, high in crossovers(data["results"], predictions):
+        print(f"{chip} causal {dim} {heads}/{key_heads}: crossover at about {n} (between {low} and {high}), predicted {predicted}")
     for chip, values in regrets.items():
         print(f"{chip}: {len(values)} shapes, regret {100 * sum(values) / len(values):.2f} % on average, {100 * max(values):.1f} % at most")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=("run", "report"))
-    parser.add_argument("file")
+    parser.add_argument("mode", choices=("run", "report", "plot", "machines"))
+    parser.add_argument("file", nargs="?")
+    parser.add_argument("folder", nargs="?")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--target", default="h200", help="the machine that was measured")
     options = parser.parse_args()
-    run(options) if options.mode == "run" else report(options)
+    needed = {"machines": 0, "plot": 2}.get(options.mode, 1)
+    if sum(x is not None for x in (options.file, options.folder)) != needed:
+        parser.error(f"expected {needed} paths for {options.mode}")
+    {"run": run, "report": report, "plot": plot, "machines": machines}[options.mode](options)
 
 
 if __name__ == "__main__":

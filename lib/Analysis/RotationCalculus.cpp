@@ -54,9 +54,9 @@ static SizeExpression getKeysOfBand(BandAttr band, const AttentionSizes &sizes,
 
 TileVisits::TileVisits(AttentionOp op, const AttentionSizes &sizes,
                        int64_t tileM, int64_t tileN)
-    : ofQueryTile(0), inAll(0) {
+    : queryTiles(0), ofQueryTile(0), inAll(0) {
   SizeExpression heads = sizes.batch * sizes.queryHeads;
-  SizeExpression queryTiles = heads * ceilDiv(sizes.queries, tileM);
+  queryTiles = heads * ceilDiv(sizes.queries, tileM);
   if (BlocksAttr blocks = op.getBlocksAttr(); blocks && sizes.numBlocks) {
     auto type = cast<RankedTensorType>(op.getRowOffsets().getType());
     // Lists are of all heads, or of some.
@@ -78,19 +78,40 @@ TileVisits::TileVisits(AttentionOp op, const AttentionSizes &sizes,
   inAll = queryTiles * ofQueryTile;
 }
 
+/// What a visit takes, in clocks of the tensor cores.
+static constexpr double kVisitPerProduct = 1.35;
+/// Of the rotations of a query tile, what its prologue and epilogue hide, in
+/// clocks.
+static constexpr double kHiddenInTile = 1500;
+
 RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
-                             int64_t tileM, int64_t tileN,
-                             const TargetInfo &target)
+                             const RotationTile &tile, const TargetInfo &target)
     : fused(0), split(0) {
   int64_t width =
       2 * cast<RankedTensorType>(op.getKCos().getType()).getShape()[1];
-  // Picoseconds of one SM in a visit, and of the machine.
-  double visit = target.keyRotationClocks * double(tileN * width) / 1024 * 1e3 /
-                 target.clockGhz;
-  TileVisits visits(op, sizes, tileM, tileN);
+  double kiFeatures = double(tile.n * width) / 1024;
+  // What one visit adds, and what a query tile takes off, in clocks of an SM.
+  double visit = kiFeatures * target.keyRotationClocks, hidden = 0;
+  if (tile.isPipelined) {
+    double products = 2.0 * double(tile.m * tile.n) *
+                      double(op.getHeadDim() + op.getValueHeadDim()) /
+                      double(target.tensorFlopsPerClock);
+    visit = std::max(0.0, kiFeatures * target.loaderRotationClocks -
+                              kVisitPerProduct * products);
+    hidden = kHiddenInTile;
+  }
+  double picoseconds = 1e3 / target.clockGhz;
+  auto getTime = [&](const SizeExpression &visits, const SizeExpression &tiles,
+                     double scale) {
+    return visits * std::llround(visit * picoseconds * scale) -
+           tiles * std::llround(hidden * picoseconds * scale);
+  };
+  TileVisits visits(op, sizes, tile.m, tile.n);
   // The last query tile is not done sooner than its own visits.
-  fused = max(visits.inAll * std::llround(visit / double(target.smCount)),
-              visits.ofQueryTile * std::llround(visit));
+  fused = max(max(getTime(visits.inAll, visits.queryTiles,
+                          1.0 / double(target.smCount)),
+                  getTime(visits.ofQueryTile, 1, 1)),
+              0);
   // Each key row is read and written.
   double row = 4.0 * double(op.getHeadDim()) * 1e3 / target.rotationGbPerSecond;
   split = SizeExpression(std::llround(target.rotationLaunchNs * 1e3)) +
@@ -99,9 +120,8 @@ RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
 
 llvm::json::Value mlir::attnfuse::getFusedIsQuicker(AttentionOp op,
                                                     const AttentionSizes &sizes,
-                                                    int64_t tileM,
-                                                    int64_t tileN,
+                                                    const RotationTile &tile,
                                                     const TargetInfo &target) {
-  RotationCosts costs(op, sizes, tileM, tileN, target);
+  RotationCosts costs(op, sizes, tile, target);
   return isAtMost(costs.fused, costs.split).getJson();
 }

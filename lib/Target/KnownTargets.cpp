@@ -61,7 +61,8 @@ TargetInfo machine(StringRef name, TargetInfo info, int64_t smCount,
   // Measured on an H200, with the kernels of both families; derived for all
   // other machines: the instructions are the same, and the rotation of a tensor
   // moves it at the speed of memory. See docs/rotation-calculus.md.
-  info.keyRotationClocks = info.hasWarpgroupMma() ? 210 : 130;
+  info.keyRotationClocks = 130;
+  info.loaderRotationClocks = 480;
   info.rotationLaunchNs = 1000;
   info.rotationGbPerSecond = 0.84 * dramGbPerSecond;
   return info;

@@ -36,6 +36,7 @@ const Field kFields[] = {
     {"dram_gb_per_second", &TargetInfo::dramGbPerSecond},
     {"l2_bytes", &TargetInfo::l2Bytes},
     {"key_rotation_clocks", &TargetInfo::keyRotationClocks},
+    {"loader_rotation_clocks", &TargetInfo::loaderRotationClocks},
     {"rotation_launch_ns", &TargetInfo::rotationLaunchNs},
     {"rotation_gb_per_second", &TargetInfo::rotationGbPerSecond},
     {"max_shared_per_block", &TargetInfo::maxSharedPerBlock},

@@ -29,30 +29,37 @@ struct AttentionSizes {
   static AttentionSizes get(AttentionOp op);
 };
 
-/// Key tiles of `tileM` x `tileN` that all query tiles of a launch visit, and
-/// those of one query tile, on average.
+/// The tile of a kernel that rotates k; where it is pipelined, while others
+/// compute.
+struct RotationTile {
+  int64_t m, n;
+  bool isPipelined;
+};
+
+/// Query tiles of a launch, the key tiles that one of them visits, on average,
+/// and those that all visit.
 struct TileVisits {
   TileVisits(AttentionOp op, const AttentionSizes &sizes, int64_t tileM,
              int64_t tileN);
-  SizeExpression ofQueryTile, inAll;
+  SizeExpression queryTiles, ofQueryTile, inAll;
 };
 
 /// What rotating k adds to the time of an attention, in picoseconds: integers
 /// where the sizes are known.
 struct RotationCosts {
-  /// In the kernel with tiles of `tileM` x `tileN`, in every visit.
+  /// In the kernel, in every visit of a tile.
   SizeExpression fused;
   /// Once, by a kernel before it.
   SizeExpression split;
 
-  RotationCosts(AttentionOp op, const AttentionSizes &sizes, int64_t tileM,
-                int64_t tileN, const TargetInfo &target);
+  RotationCosts(AttentionOp op, const AttentionSizes &sizes,
+                const RotationTile &tile, const TargetInfo &target);
 };
 
 /// Whether the fused way is expected to be quicker, as an expression of the
 /// manifest.
 llvm::json::Value getFusedIsQuicker(AttentionOp op, const AttentionSizes &sizes,
-                                    int64_t tileM, int64_t tileN,
+                                    const RotationTile &tile,
                                     const TargetInfo &target);
 
 } // namespace mlir::attnfuse

@@ -53,8 +53,10 @@ struct TargetInfo {
 
   // What rotating k costs (Analysis/RotationCalculus.h).
   /// In the attention's kernel: clocks of an SM for each 1024 features of a key
-  /// tile, in every visit, that the products do not hide.
+  /// tile, in every visit. By all warps, which do nothing else meanwhile; and
+  /// by a loading warpgroup, beside the products of those that compute.
   double keyRotationClocks = 0;
+  double loaderRotationClocks = 0;
   /// By a kernel before it: its launch, and what it moves.
   double rotationLaunchNs = 0;
   double rotationGbPerSecond = 0;

@@ -322,10 +322,12 @@ FailureOr<gpu::GPUModuleOp> FunctionConverter::convert() {
     fused.setScheduleAttr(getScheduleAttr(op.getContext(), *tile));
     manifest.addCopy(fused);
     FunctionBody fusedWay{body.rotations, fused};
-    result = addVersions(fusedWay, function.getName() + "$fused",
-                         getFusedIsQuicker(fused, manifest.getSizes(),
-                                           tile->tileM, tile->tileN, *target),
-                         /*isLast=*/false);
+    result = addVersions(
+        fusedWay, function.getName() + "$fused",
+        getFusedIsQuicker(fused, manifest.getSizes(),
+                          {tile->tileM, tile->tileN, bool(tile->pipeline)},
+                          *target),
+        /*isLast=*/false);
   }
   if (succeeded(result))
     result = addVersions(way, function.getName(), std::nullopt,

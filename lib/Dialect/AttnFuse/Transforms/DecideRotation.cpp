@@ -86,7 +86,8 @@ struct DecideRotationPass
     llvm::Expected<KernelTile> tile = chooseTile(*problem, *target);
     if (!tile)
       return op.emitOpError() << llvm::toString(tile.takeError());
-    RotationCosts costs(op, AttentionSizes::get(op), tile->tileM, tile->tileN,
+    RotationCosts costs(op, AttentionSizes::get(op),
+                        {tile->tileM, tile->tileN, bool(tile->pipeline)},
                         *target);
     std::optional<int64_t> fused = costs.fused.getInteger(),
                            split = costs.split.getInteger();
