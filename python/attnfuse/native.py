@@ -5,6 +5,7 @@
 """The C interface of libattnfuse.so (include/attnfuse-c), through ctypes."""
 
 import ctypes
+import functools
 import os
 
 from .errors import CompileError, Error
@@ -227,6 +228,7 @@ class CpuFunction:
             _library.attnfuseCpuFunctionDestroy(self._handle)
 
 
+@functools.lru_cache(maxsize=None)
 def find_chip(device):
     """The chip to compile for, for a device's number."""
     capability = _library.attnfuseDeviceGetCapability(device)

@@ -11,6 +11,7 @@ writes addresses into them. Each thread has its own launches, so no lock is take
 
 import ast
 import ctypes
+import functools
 import json
 
 import torch
@@ -29,6 +30,7 @@ _empty_like = torch.empty_like
 
 #: A thread forgets its launches when there are so many, as generation without end may make.
 _MAX_LAUNCHES = 4096
+_CALLS_UNTIL_FAST = 8
 
 _DTYPES = {
     "f16": torch.float16,
@@ -290,15 +292,15 @@ class _CudaLaunch(_Launch):
     def __init__(self, attention, program, bound, leaves, places, device):
         self.index = _device_index(device)
         self.kernel = cache.kernel(program, self.index)
-        chip = native.find_chip(self.index)
-        (manifest,) = json.loads(cache.ptx(program, chip).manifest)["functions"]
-        self.demands = {entry["name"]: entry for entry in manifest["arguments"]}
+        self.demands = _read_demands(program, native.find_chip(self.index))
         #: (descriptor, index, element type, mask) of tensors whose address has bits that must be 0.
         self.alignments = []
         super().__init__(attention, program, bound, leaves, places, device)
         self.handle = self.kernel.handle
-        #: Of calls that change nothing but addresses; made by the first of them.
+        #: For calls that change nothing but addresses: made once there have been enough of them.
         self.fast = None
+        self.can_be_fast = not self.copied and not self.scalar_slots
+        self.num_calls = 0
 
     def _add(self, value, index, operand, tensor):
         demand = self.demands[operand.name]
@@ -314,7 +316,9 @@ class _CudaLaunch(_Launch):
         if self.fast is not None:
             return self.fast(tensors)
         outputs = self._launch(tensors, scalars)
-        if not self.copied and not self.scalar_slots:
+        self.num_calls += 1
+        # Sizes that grow with every token are seen once for each layer.
+        if self.num_calls >= _CALLS_UNTIL_FAST and self.can_be_fast:
             self.fast = _make_fast(self)
         return outputs
 
@@ -360,6 +364,13 @@ class _CudaLaunch(_Launch):
         finally:
             for slot, element, tensor in saved:
                 _describe(slot, tensor, element)
+
+
+@functools.lru_cache(maxsize=None)
+def _read_demands(program, chip):
+    """What the kernel demands of each argument, by name."""
+    (function,) = json.loads(cache.ptx(program, chip).manifest)["functions"]
+    return {entry["name"]: entry for entry in function["arguments"]}
 
 
 def _make_fast(launch):

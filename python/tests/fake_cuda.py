@@ -57,11 +57,12 @@ def addresses(*values):
     return [value.data_ptr() for value in values]
 
 
-# The first call launches, later ones of the same sizes only say where the tensors are.
-q, k, v = tensors()
-output, lse = causal(q, k, v)
-assert output.shape == q.shape and lse.shape == (1, 4, 16) and lse.dtype == torch.float32
-assert calls[-1][:2] == ("launch", addresses(q, k, v, output, lse))
+# The first calls launch, later ones of the same sizes only say where the tensors are.
+for _ in range(torch_backend._CALLS_UNTIL_FAST):
+    q, k, v = tensors()
+    output, lse = causal(q, k, v)
+    assert output.shape == q.shape and lse.shape == (1, 4, 16) and lse.dtype == torch.float32
+    assert calls[-1][:2] == ("launch", addresses(q, k, v, output, lse))
 for _ in range(3):
     q, k, v = tensors()
     output, lse = causal(q, k, v)
