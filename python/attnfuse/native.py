@@ -1,7 +1,7 @@
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Licensed under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """The C interface of libattnfuse.so (include/attnfuse-c), through ctypes."""
 
 import ctypes
@@ -195,7 +195,8 @@ def compile_module(text, target, emit):
     try:
         return Compiled(
             ctypes.string_at(
-                _library.attnfuseCompiledGetCode(handle), _library.attnfuseCompiledGetCodeSize(handle)
+                _library.attnfuseCompiledGetCode(handle),
+                _library.attnfuseCompiledGetCodeSize(handle),
             ),
             _library.attnfuseCompiledGetManifest(handle).decode(),
             _library.attnfuseCompiledGetExplanation(handle).decode(),

@@ -66,11 +66,16 @@ def main():
     rows = []
     with torch.no_grad():
         for heads, kv_heads, n, d in ((8, 8, 64, 64), (8, 2, 64, 128)):
-            q, k, v = (torch.randn(1, h, n, d, device="cuda", dtype=torch.bfloat16) for h in (heads, kv_heads, kv_heads))
+            q, k, v = (
+                torch.randn(1, h, n, d, device="cuda", dtype=torch.bfloat16)
+                for h in (heads, kv_heads, kv_heads)
+            )
             cos, sin = af.build_rope_cache(512, d, like=q)
             is_grouped = heads != kv_heads
             cases = {
-                "SDPA, causal": lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=is_grouped),
+                "SDPA, causal": lambda: F.scaled_dot_product_attention(
+                    q, k, v, is_causal=True, enable_gqa=is_grouped
+                ),
                 "attnfuse, causal": lambda: causal(q, k, v),
                 "attnfuse, rope and causal": lambda: rotated(q, k, v, cos=cos, sin=sin),
                 "empty_like alone": lambda: torch.empty_like(q),
@@ -78,12 +83,25 @@ def main():
             for name, function in cases.items():
                 median, least = measure(function)
                 device = 0.0 if "empty" in name else measure_device(function)
-                rows.append(dict(heads=heads, kv_heads=kv_heads, n=n, d=d, case=name, median=median, least=least, device=device))
+                rows.append(
+                    dict(
+                        heads=heads,
+                        kv_heads=kv_heads,
+                        n=n,
+                        d=d,
+                        case=name,
+                        median=median,
+                        least=least,
+                        device=device,
+                    )
+                )
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}: microseconds per call")
     print(f"{'heads':>8} {'D':>4}  {'case':28} {'host median':>11} {'least':>7} {'GPU':>7}")
     for row in rows:
         heads = f"{row['heads']}/{row['kv_heads']}"
-        print(f"{heads:>8} {row['d']:>4}  {row['case']:28} {row['median']:11.2f} {row['least']:7.2f} {row['device']:7.2f}")
+        print(
+            f"{heads:>8} {row['d']:>4}  {row['case']:28} {row['median']:11.2f} {row['least']:7.2f} {row['device']:7.2f}"
+        )
         if row["device"] > 0.9 * row["median"]:
             print("          (the GPU takes as long: this is no host time)")
     if "--json" in sys.argv:
@@ -93,7 +111,9 @@ def main():
     for sdpa, ours in zip(rows[0::4], rows[1::4]):
         verdict = "at most SDPA's" if ours["median"] <= sdpa["median"] else "MORE than SDPA's"
         slower |= ours["median"] > sdpa["median"]
-        print(f"host time per call, {ours['heads']}/{ours['kv_heads']} heads: {ours['median']:.2f} us, SDPA {sdpa['median']:.2f} us: {verdict}")
+        print(
+            f"host time per call, {ours['heads']}/{ours['kv_heads']} heads: {ours['median']:.2f} us, SDPA {sdpa['median']:.2f} us: {verdict}"
+        )
     return int(slower and "--check" in sys.argv)
 
 

@@ -76,7 +76,10 @@ def test_sizes_of_heads(dtype, d, dv):
     compare(lse, expected[1], dtype)
 
 
-@pytest.mark.parametrize("nq, nkv", [(1, 1), (1, 777), (7, 7), (64, 64), (129, 129), (500, 20), (1, 4096), (0, 5), (5, 0)])
+@pytest.mark.parametrize(
+    "nq, nkv",
+    [(1, 1), (1, 777), (7, 7), (64, 64), (129, 129), (500, 20), (1, 4096), (0, 5), (5, 0)],
+)
 def test_lengths(nq, nkv):
     q, k, v = tensors(nq=nq, nkv=nkv)
     compare(causal(q, k, v), expected_of(q, k, v, visible=distance(nq, nkv) <= 0)[0], q.dtype)
@@ -104,7 +107,9 @@ def test_strides():
         compare(causal(*operands), expected, output.dtype)
     q, k, v = tensors(**sizes)
     shared = k[:1].expand(2, -1, -1, -1)
-    compare(causal(q, shared, v), expected_of(q, shared, v, visible=distance(200, 200) <= 0)[0], q.dtype)
+    compare(
+        causal(q, shared, v), expected_of(q, shared, v, visible=distance(200, 200) <= 0)[0], q.dtype
+    )
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -132,12 +137,18 @@ def test_decoding_with_an_offset():
         shifted(*tensors(nq=1, nkv=9), cos, sin, 512)
 
 
-@pytest.mark.parametrize("shape", [(1, 8, 190, 333), (2, 1, 1, 333), (190, 333), (8, 190, 1), (2, 8, 190, 333), ()])
+@pytest.mark.parametrize(
+    "shape", [(1, 8, 190, 333), (2, 1, 1, 333), (190, 333), (8, 190, 1), (2, 8, 190, 333), ()]
+)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_bias(shape, dtype):
     q, k, v = tensors()
     bias = torch.randn(shape, device="cuda").to(dtype)
-    compare(biased(q, k, v, bias=bias), expected_of(q, k, v, change=lambda s: s + host(bias))[0], q.dtype)
+    compare(
+        biased(q, k, v, bias=bias),
+        expected_of(q, k, v, change=lambda s: s + host(bias))[0],
+        q.dtype,
+    )
     if shape and shape[-1] > 1:
         bias = torch.where(torch.rand(shape, device="cuda") < 0.3, -math.inf, bias)
         expected = expected_of(q, k, v, change=lambda s: s + host(bias))[0]
@@ -172,14 +183,19 @@ def test_other_blocks():
     def computed(q, k, v, per_distance):
         s = 20 * af.tanh(af.scaled_dot_product(q, k) / 20)
         s = af.score_mod(
-            s, lambda s, b, h, i, j: s + af.load(per_distance, h, af.minimum(af.abs(i - j), 63)) + af.load(array, j)
+            s,
+            lambda s, b, h, i, j: s
+            + af.load(per_distance, h, af.minimum(af.abs(i - j), 63))
+            + af.load(array, j),
         )
         return af.softmax(af.mask_mod(af.causal(s), lambda b, h, i, j: (i - j) % 3 != 1)) @ v
 
     q, k, v = tensors(nq=333)
     d = distance(333, 333)
     i, j = np.arange(333)[:, None], np.arange(333)[None]
-    expected = expected_of(q, k, v, change=lambda s: s - slopes(8)[:, None, None] * abs(d), visible=abs(d) < 100)
+    expected = expected_of(
+        q, k, v, change=lambda s: s - slopes(8)[:, None, None] * abs(d), visible=abs(d) < 100
+    )
     compare(alibi(q, k, v), expected[0], q.dtype)
     compare(relu(q, k, v), expected_of(q, k, v, norm="length")[0], q.dtype)
     change = lambda s: 20 * np.tanh(s / 20) + host(table)[:, np.minimum(abs(i - j), 63)] + array
@@ -271,7 +287,9 @@ def test_threads():
     assert not failures
 
 
-@pytest.mark.skipif(not torch.cuda.is_available() or torch.cuda.device_count() < 2, reason="one GPU")
+@pytest.mark.skipif(
+    not torch.cuda.is_available() or torch.cuda.device_count() < 2, reason="one GPU"
+)
 def test_another_device():
     q, k, v = tensors(device="cuda:1")
     assert torch.cuda.current_device() == 0
@@ -284,9 +302,15 @@ def test_another_device():
 
 def test_errors():
     q, k, v = tensors()
-    with pytest.raises(af.OperandError, match=r"operand 'k': expected a tensor on cuda:0, where q is, got a torch.Tensor on cpu; pass k.to\('cuda:0'\)"):
+    with pytest.raises(
+        af.OperandError,
+        match=r"operand 'k': expected a tensor on cuda:0, where q is, got a torch.Tensor on cpu; pass k.to\('cuda:0'\)",
+    ):
         causal(q, k.cpu(), v)
-    with pytest.raises(af.OperandError, match="operand 'v': expected a tensor on cuda:0, where q is, got a numpy.ndarray"):
+    with pytest.raises(
+        af.OperandError,
+        match="operand 'v': expected a tensor on cuda:0, where q is, got a numpy.ndarray",
+    ):
         causal(q, k, host(v))
     with pytest.raises(af.CompileError, match="f16 or bf16 for the GPU, got 'f32'; convert it"):
         causal(*(x.float() for x in (q, k, v)))

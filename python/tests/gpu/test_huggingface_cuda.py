@@ -12,7 +12,10 @@ import attnfuse.huggingface as huggingface
 VOCABULARY = 500
 CONFIGS = {
     "llama": (transformers.LlamaConfig, dict(num_key_value_heads=2)),
-    "mistral": (transformers.MistralConfig, dict(num_key_value_heads=2, sliding_window=50, head_dim=64)),
+    "mistral": (
+        transformers.MistralConfig,
+        dict(num_key_value_heads=2, sliding_window=50, head_dim=64),
+    ),
     "qwen2": (transformers.Qwen2Config, dict(num_key_value_heads=4)),
 }
 
@@ -23,16 +26,30 @@ def models(request):
     torch.manual_seed(1)
     config_class, options = CONFIGS[request.param]
     config = config_class(
-        vocab_size=VOCABULARY, hidden_size=512, intermediate_size=768, num_hidden_layers=3, num_attention_heads=8,
-        max_position_embeddings=1024, pad_token_id=0, bos_token_id=1, eos_token_id=None, initializer_range=0.1,
+        vocab_size=VOCABULARY,
+        hidden_size=512,
+        intermediate_size=768,
+        num_hidden_layers=3,
+        num_attention_heads=8,
+        max_position_embeddings=1024,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=None,
+        initializer_range=0.1,
         **options,
     )
-    exact = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="sdpa").eval().cuda()
+    exact = (
+        transformers.AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
+        .eval()
+        .cuda()
+    )
     exact = exact.float()
     found = [exact]
     for implementation in ("sdpa", "attnfuse", "attnfuse"):
         own = copy.deepcopy(config)
-        model = transformers.AutoModelForCausalLM.from_config(own, attn_implementation=implementation)
+        model = transformers.AutoModelForCausalLM.from_config(
+            own, attn_implementation=implementation
+        )
         model.load_state_dict(exact.state_dict())
         found.append(model.eval().cuda().to(torch.bfloat16))
     huggingface.fuse_rope(found[3])
@@ -95,7 +112,11 @@ def test_generate(models):
     for model in models:
         for cache in ("dynamic", "static"):
             output = model.generate(
-                x, attention_mask=mask, max_new_tokens=20, do_sample=False, cache_implementation=cache,
+                x,
+                attention_mask=mask,
+                max_new_tokens=20,
+                do_sample=False,
+                cache_implementation=cache,
                 disable_compile=True,
             )
             assert output.shape == (2, 60)
