@@ -103,7 +103,8 @@ def _load():
         "KernelDestroy": (None, [pointer]),
         "KernelLaunch": (ctypes.c_int, [pointer, pointer, values, size, values, size]),
         "KernelBind": (pointer, [pointer, values, size, values, size]),
-        "LaunchRun": (ctypes.c_int, [pointer, pointer, values]),
+        "LaunchGetWorkspaceSize": (ctypes.c_int64, [pointer]),
+        "LaunchRunInWorkspace": (ctypes.c_int, [pointer, pointer, values, ctypes.c_uint64]),
         "LaunchDestroy": (None, [pointer]),
     }
     for name, (result, arguments) in declarations.items():
@@ -121,7 +122,7 @@ def _load():
 _library, _quick = _load()
 
 launch_kernel = _quick.attnfuseKernelLaunch
-run_launch = _quick.attnfuseLaunchRun
+run_launch = _quick.attnfuseLaunchRunInWorkspace
 
 
 def last_error():
@@ -269,6 +270,10 @@ class Launch:
         self.handle = None
         self.handle = _library.attnfuseKernelBind(
             kernel.handle, arguments, len(arguments), results, len(results)
+        )
+        #: Bytes that run_launch wants beside the tensors.
+        self.workspace_size = (
+            _library.attnfuseLaunchGetWorkspaceSize(self.handle) if self.handle else 0
         )
 
     def __del__(self):

@@ -311,6 +311,7 @@ def _make_fast(launch):
         mask |= bits
     query, device = launch.query, launch.index
     handle, is_tuple, name = bound.handle, launch.program.is_tuple, launch.name
+    workspace_size = bound.workspace_size
     ((_, shape, dtype), *others) = launch.allocations
 
     def fast(tensors, bound=bound):
@@ -331,7 +332,12 @@ def _make_fast(launch):
         for number, (_, other, other_dtype) in enumerate(others):
             outputs.append(allocate(like, other, other_dtype))
             addresses[first + 1 + number] = outputs[-1].data_ptr()
-        if _run_launch(handle, _get_stream(device), addresses):
+        workspace = 0
+        if workspace_size:
+            # PyTorch's own memory, which it gives away again in the order of the stream.
+            scratch = torch.empty(workspace_size, dtype=torch.uint8, device=like.device)
+            workspace = scratch.data_ptr()
+        if _run_launch(handle, _get_stream(device), addresses, workspace):
             raise OperandError(f"{name}: {native.last_error()}")
         return tuple(outputs) if is_tuple else output
 

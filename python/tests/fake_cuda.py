@@ -43,9 +43,9 @@ def spy_launch(handle, stream, arguments, num_arguments, results, num_results):
     return real_launch(handle, stream, arguments, num_arguments, results, num_results)
 
 
-def spy_run(handle, stream, addresses):
+def spy_run(handle, stream, addresses, workspace):
     calls.append(("run", list(addresses)))
-    return real_run(handle, stream, addresses)
+    return real_run(handle, stream, addresses, workspace)
 
 
 torch_launch._launch_kernel, torch_launch._run_launch = spy_launch, spy_run
