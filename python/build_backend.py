@@ -1,7 +1,7 @@
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Licensed under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """Builds the wheel (PEP 517): the Python sources and libattnfuse.so.
 
 The library is the one that ATTNFUSE_LIBRARY names; else it is built by CMake, in the folder that

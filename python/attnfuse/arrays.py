@@ -1,7 +1,7 @@
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Licensed under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """What the package wants to know of NumPy's and PyTorch's arrays, without importing PyTorch."""
 
 import sys
@@ -78,7 +78,13 @@ class TensorSpec:
     for a size that is left to run time. ``dtype`` is one of "f16", "bf16", "f32", "i32", "i64"."""
 
     def __init__(self, shape, dtype):
-        names = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "int32": "i32", "int64": "i64"}
+        names = {
+            "float16": "f16",
+            "bfloat16": "bf16",
+            "float32": "f32",
+            "int32": "i32",
+            "int64": "i64",
+        }
         dtype = str(dtype).replace("torch.", "")
         self.element = names.get(dtype, dtype)
         if self.element not in ("f16", "bf16", "f32", "f64", "i32", "i64"):

@@ -1,18 +1,23 @@
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Licensed under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """The decorator, and what is done with a decorated function."""
 
 import functools
 import inspect
+import itertools
 import threading
+import weakref
 
 import numpy as np
 
-from . import arrays, cache, native, trace as tr
+from . import arrays, cache, native
 from .block_mask import BlockMask
 from .errors import CompileError, OperandError
+from .operands import Leaf
+from .printer import finish, function_name
+from .trace import Trace
 
 #: Operands that a call may give by these names without the function having them as parameters:
 #: blocks take them where they are not given them.
@@ -37,7 +42,7 @@ class Attention:
     def __init__(self, function):
         functools.update_wrapper(self, function)
         self.function = function
-        self.name = tr.function_name(function.__name__)
+        self.name = function_name(function.__name__)
         parameters = self._read_parameters(function)
         # Plain values: PyTorch's compiler reads them too.
         self.names = tuple(parameter.name for parameter in parameters)
@@ -64,9 +69,9 @@ class Attention:
             raise CompileError(f"{self.name}: expected at least the parameters q, k and v")
         return parameters
 
-    #===---------------------------------------------------------------------===#
+    # ===---------------------------------------------------------------------===#
     # Calls
-    #===---------------------------------------------------------------------===#
+    # ===---------------------------------------------------------------------===#
 
     def __call__(self, *args, **operands):
         torch = arrays.loaded_torch()
@@ -125,11 +130,11 @@ class Attention:
             program = self.find_program(leaves, structure)
             if program:
                 return program
-            trace = tr.Trace(self.name, leaves.values())
+            trace = Trace(self.name, leaves.values())
             values = {name: _symbol(trace, name, value) for name, value in bound.items()}
             trace.ambients = {n: value for n, value in values.items() if n not in self.names}
             returned = self.function(**{name: values[name] for name in self.names})
-            program = tr.finish(trace, returned)
+            program = finish(trace, returned)
             for name in bound:
                 if name in trace.ambients and name not in trace.taken:
                     raise OperandError(
@@ -163,9 +168,9 @@ class Attention:
             raise OperandError(f"{self.name}: {error}")
         return tuple(outputs) if program.is_tuple else outputs[0]
 
-    #===---------------------------------------------------------------------===#
+    # ===---------------------------------------------------------------------===#
     # Looking inside
-    #===---------------------------------------------------------------------===#
+    # ===---------------------------------------------------------------------===#
 
     def lower(self, *args, level="fused", target=None, **operands):
         """The function's code as text, for operands like these (arrays or af.TensorSpec): as
@@ -221,25 +226,28 @@ def _check_target(target):
     return target
 
 
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # All attentions, by number
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 
-_attentions = []
+#: PyTorch's op knows a function by its number.
+_attentions = weakref.WeakValueDictionary()
+_numbers = itertools.count()
 
 
 def _register(attention_):
-    _attentions.append(attention_)
-    return len(_attentions) - 1
+    number = next(_numbers)
+    _attentions[number] = attention_
+    return number
 
 
 def by_number(number):
     return _attentions[number]
 
 
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Operands
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 
 
 def _flatten(bound):
@@ -248,15 +256,13 @@ def _flatten(bound):
     for name, value in bound.items():
         if isinstance(value, BlockMask):
             for part in ("row_offsets", "col_indices"):
-                leaf = tr.Leaf.of(f"{name}.{part}", getattr(value, part))
+                leaf = Leaf.of(f"{name}.{part}", getattr(value, part))
                 leaves[leaf.name] = leaf
             structure.append((name, "blocks", value.query_block, value.key_block))
         elif _is_constant(value):
             structure.append((name, "constant", type(value), value))
-        elif (
-            isinstance(value, (int, np.integer, arrays.TensorSpec)) or arrays.is_array(value)
-        ):
-            leaves[name] = tr.Leaf.of(name, value)
+        elif isinstance(value, (int, arrays.TensorSpec)) or arrays.is_array(value):
+            leaves[name] = Leaf.of(name, value)
             structure.append((name, "leaf"))
         else:
             raise OperandError(

@@ -1,7 +1,7 @@
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Licensed under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """Block masks."""
 
 import numpy as np
@@ -56,7 +56,9 @@ def _count(value, name, least):
     return int(value)
 
 
-def create_block_mask(predicate, B=None, H=None, Q_LEN=None, KV_LEN=None, BLOCK_SIZE=64, device=None):
+def create_block_mask(
+    predicate, B=None, H=None, Q_LEN=None, KV_LEN=None, BLOCK_SIZE=64, device=None
+):
     """The block mask of ``predicate(b, h, i, j)``, which says of arrays of indices (of batch entry, head,
     query and key) whether the query sees the key.
 
@@ -83,7 +85,9 @@ def create_block_mask(predicate, B=None, H=None, Q_LEN=None, KV_LEN=None, BLOCK_
     for b in range(batch):
         for h in range(heads):
             for row in range(rows):
-                i = np.arange(row * query_block, min(queries, (row + 1) * query_block)).reshape(-1, 1)
+                i = np.arange(row * query_block, min(queries, (row + 1) * query_block)).reshape(
+                    -1, 1
+                )
                 seen = _evaluate(predicate, b, h, i, j)
                 visible = seen.all(axis=0)
                 if keys == 0:

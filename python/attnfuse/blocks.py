@@ -1,7 +1,7 @@
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Licensed under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """The building blocks, and what computes on scores.
 
 Each block is called inside of a function that is decorated with ``@af.attention``. What the blocks
@@ -10,8 +10,21 @@ mean is in docs/spec.md.
 
 import math
 
-from . import arrays, trace as tr
-from .trace import Element, LogSumExp, Mask, Product, Rotation, Scalar, Tensor, Weights, caller, fail
+from . import arrays, elements
+from .elements import Element
+from .operands import ANY, caller, fail
+from .symbols import (
+    FLOATS,
+    LogSumExp,
+    Mask,
+    Product,
+    Rotation,
+    Scalar,
+    Symbol,
+    Tensor,
+    Weights,
+)
+from .symbols import weighted_sum as _weighted_sum
 
 _ALIGNMENTS = ("bottom_right", "top_left")
 
@@ -19,16 +32,24 @@ _ALIGNMENTS = ("bottom_right", "top_left")
 def _scores(value, block):
     if isinstance(value, Element) and value.kind == "f32" and value.product:
         return value
-    got = value.describe() if isinstance(value, tr.Symbol) else arrays.describe(value)
-    hint = "" if isinstance(value, tr.Symbol) else "; blocks are called inside of an @af.attention function"
+    got = value.describe() if isinstance(value, Symbol) else arrays.describe(value)
+    hint = (
+        ""
+        if isinstance(value, Symbol)
+        else "; blocks are called inside of an @af.attention function"
+    )
     fail(f"{block}: expected scores, which come from af.scaled_dot_product(q, k), got {got}{hint}")
 
 
 def _sequence(value, name, block):
     if isinstance(value, Tensor):
         return value
-    got = value.describe() if isinstance(value, tr.Symbol) else arrays.describe(value)
-    hint = "" if isinstance(value, tr.Symbol) else "; blocks are called inside of an @af.attention function"
+    got = value.describe() if isinstance(value, Symbol) else arrays.describe(value)
+    hint = (
+        ""
+        if isinstance(value, Symbol)
+        else "; blocks are called inside of an @af.attention function"
+    )
     fail(f"{block}: expected {name} as an operand of the function, got {got}{hint}")
 
 
@@ -58,9 +79,9 @@ def _given(trace, value, name, block, how):
     return value
 
 
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # The chain
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 
 
 def rope(*inputs, cos=None, sin=None, interleaved=False, offset=None, positions=None):
@@ -69,7 +90,8 @@ def rope(*inputs, cos=None, sin=None, interleaved=False, offset=None, positions=
 
     Element n stands at position n, at n + ``offset`` (an int, of the trace or of the call), or at
     ``positions[n]`` (``[N]`` or ``[B, N]``); the call's operands of these names serve where they are not
-    given. Rotated together are features d and d + R / 2, or, if ``interleaved``, 2 d and 2 d + 1."""
+    given. Rotated together are features d and d + R / 2, or, if ``interleaved``, 2 d and 2 d + 1.
+    """
     tensors = [value for value in inputs if isinstance(value, Tensor) and value.ndim == 4]
     others = list(inputs[len(tensors) :])
     if not tensors or len(tensors) > 2 or len(others) not in (0, 2):
@@ -83,7 +105,7 @@ def rope(*inputs, cos=None, sin=None, interleaved=False, offset=None, positions=
     cos = trace.tensor(_given(trace, cos, "cos", "rope", how), "cos", "rope")
     sin = trace.tensor(_given(trace, sin, "sin", "rope", how), "sin", "rope")
     for name, table in (("cos", cos), ("sin", sin)):
-        table.operand.use(f"a rotary table ({name} [P, R / 2])", tr.FLOATS, {2}, static=(1,))
+        table.operand.use(f"a rotary table ({name} [P, R / 2])", FLOATS, {2}, static=(1,))
     if offset is None and positions is None:
         offset, positions = trace.ambient("offset"), trace.ambient("positions")
     static_offset = 0
@@ -95,7 +117,7 @@ def rope(*inputs, cos=None, sin=None, interleaved=False, offset=None, positions=
     place = caller()
     rotated = []
     for tensor in tensors:
-        tensor.operand.use("q or k [B, H, N, D]", tr.FLOATS, {4}, static=(1, 3))
+        tensor.operand.use("q or k [B, H, N, D]", FLOATS, {4}, static=(1, 3))
         pairing = "interleaved" if interleaved else "half"
         rotation = Rotation(tensor, cos, sin, pairing, static_offset, offset, positions, place)
         rotated.append(Tensor(trace, tensor.operand, rotation))
@@ -107,8 +129,8 @@ def scaled_dot_product(q, k, scale=None):
     may be a multiple of Hkv."""
     q = _sequence(q, "q", "scaled_dot_product")
     k = _sequence(k, "k", "scaled_dot_product")
-    q.operand.use("q [B, Hq, Nq, D]", tr.FLOATS, {4}, static=(1, 3))
-    k.operand.use("k [B, Hkv, Nkv, D]", tr.FLOATS, {4}, static=(1, 3))
+    q.operand.use("q [B, Hq, Nq, D]", FLOATS, {4}, static=(1, 3))
+    k.operand.use("k [B, Hkv, Nkv, D]", FLOATS, {4}, static=(1, 3))
     if scale is not None:
         try:
             scale = float(scale)
@@ -160,7 +182,7 @@ def block_sparse(s, block_mask=None):
     mask = _given(s.trace, block_mask, "block_mask", "block_sparse", how)
     parts = [getattr(mask, name, None) for name in ("row_offsets", "col_indices")]
     if None in parts:
-        got = mask.describe() if isinstance(mask, tr.Symbol) else arrays.describe(mask)
+        got = mask.describe() if isinstance(mask, Symbol) else arrays.describe(mask)
         fail(
             "block_sparse: block_mask: expected a block mask, got "
             f"{got}; make one with af.create_block_mask"
@@ -170,7 +192,7 @@ def block_sparse(s, block_mask=None):
     rows.operand.use("row offsets", ("i32",), {1, 3}, broadcast=rows.ndim == 3)
     if rows.ndim == 3:
         # The last dimension is no broadcast one, and heads are compiled in.
-        rows.operand.guards[2] = tr.ANY
+        rows.operand.guards[2] = ANY
         rows.operand.guards[1] = int(rows.operand.sizes[1])
     columns.operand.use("column indices", ("i32",), {1})
     blocks = (rows, columns, mask.query_block, mask.key_block)
@@ -199,7 +221,7 @@ def additive_bias(s, bias=None):
     s = _scores(s, "additive_bias")
     value = _given(s.trace, bias, "bias", "additive_bias", "af.additive_bias(s, bias)")
     bias = s.trace.tensor(value, "bias", "additive_bias")
-    bias.operand.use("a bias", tr.FLOATS, {0, 1, 2, 3, 4}, broadcast=True)
+    bias.operand.use("a bias", FLOATS, {0, 1, 2, 3, 4}, broadcast=True)
     if len(bias.operand.guards) >= 3:
         bias.operand.guards[-3] = int(bias.operand.sizes[-3])
     return Element(s.trace, "f32", "bias", (s,), bias=bias)
@@ -223,12 +245,12 @@ def relu_attention(s, norm="sum"):
 
 def weighted_sum(p, v, dtype=None):
     """``p @ v``, which is short for this: the output, in v's element type or in f32 (``dtype="f32"``)."""
-    return tr.weighted_sum(p, v, dtype)
+    return _weighted_sum(p, v, dtype)
 
 
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Computing on scores
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 
 
 def indices(s):
@@ -249,7 +271,9 @@ def score_mod(s, function):
     s = _scores(s, "score_mod")
     result = function(s, *indices(s))
     if not isinstance(result, Element) or result.kind != "f32" or result.product is not s.product:
-        fail("score_mod: expected the function to return a score computed from the one that it is given")
+        fail(
+            "score_mod: expected the function to return a score computed from the one that it is given"
+        )
     return result
 
 
@@ -260,7 +284,7 @@ def mask_mod(s, predicate):
     s = _scores(s, "mask_mod")
     visible = predicate(*indices(s))
     if isinstance(visible, bool):
-        return s if visible else where(tr.constant(s.trace, False, "i1"), s, -math.inf)
+        return s if visible else where(elements.constant(s.trace, False, "i1"), s, -math.inf)
     if not isinstance(visible, Element) or visible.kind != "i1":
         fail("mask_mod: expected the predicate to return a condition, such as i >= j")
     return where(visible, s, -math.inf)
@@ -270,49 +294,49 @@ def load(table, *at):
     """An element of a tensor (an operand of the call, or a captured array) at indices; an integer one is
     an index in turn. Indices must lie inside of the tensor for every b, h, i and j, hidden or not:
     clamp them with af.minimum and af.maximum where they may not."""
-    return tr.load(table, *at)
+    return elements.load(table, *at)
 
 
 def where(condition, x, y):
-    return tr.where(condition, x, y)
+    return elements.where(condition, x, y)
 
 
 def maximum(x, y):
-    return tr.extremum("max", x, y)
+    return elements.extremum("max", x, y)
 
 
 def minimum(x, y):
-    return tr.extremum("min", x, y)
+    return elements.extremum("min", x, y)
 
 
 def abs(x):  # pylint: disable=redefined-builtin
-    return tr.absolute(x)
+    return elements.absolute(x)
 
 
 def exp(x):
-    return tr.unary("exp", x)
+    return elements.unary("exp", x)
 
 
 def exp2(x):
-    return tr.unary("exp2", x)
+    return elements.unary("exp2", x)
 
 
 def log(x):
-    return tr.unary("log", x)
+    return elements.unary("log", x)
 
 
 def log2(x):
-    return tr.unary("log2", x)
+    return elements.unary("log2", x)
 
 
 def tanh(x):
-    return tr.unary("tanh", x)
+    return elements.unary("tanh", x)
 
 
 def sqrt(x):
-    return tr.unary("sqrt", x)
+    return elements.unary("sqrt", x)
 
 
 def float32(x):
     """An index as a number."""
-    return tr.to_float(x)
+    return elements.to_float(x)

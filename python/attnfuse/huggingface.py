@@ -1,7 +1,7 @@
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Licensed under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """HuggingFace's transformers: importing this module makes `attn_implementation="attnfuse"` known.
 
 Transformers builds a mask once per forward pass, by the function that is registered here beside the
@@ -40,16 +40,18 @@ from .errors import OperandError
 NAME = "attnfuse"
 
 
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Attentions
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 
 
 @functools.lru_cache(maxsize=None)
 def _make_attention(is_causal, window, num_biases, scale, softcap, rotations):
     """The attention of one kind of layer. `rotations` is how many of q and k are rotated."""
 
-    def transformers_attention(q, k, v, cos=None, sin=None, positions=None, first=None, second=None):
+    def transformers_attention(
+        q, k, v, cos=None, sin=None, positions=None, first=None, second=None
+    ):
         if rotations > 0:
             q = af.rope(q, cos, sin, positions=positions)
         if rotations > 1:
@@ -83,13 +85,34 @@ def attention_forward(
 ):
     """What transformers calls for `attn_implementation="attnfuse"`."""
     return _attend(
-        module, query, key, value, attention_mask, dropout, scaling, is_causal, softcap, position_bias,
-        None, kwargs
+        module,
+        query,
+        key,
+        value,
+        attention_mask,
+        dropout,
+        scaling,
+        is_causal,
+        softcap,
+        position_bias,
+        None,
+        kwargs,
     )
 
 
 def _attend(
-    module, query, key, value, mask, dropout, scaling, is_causal, softcap, position_bias, rotation, kwargs
+    module,
+    query,
+    key,
+    value,
+    mask,
+    dropout,
+    scaling,
+    is_causal,
+    softcap,
+    position_bias,
+    rotation,
+    kwargs,
 ):
     if dropout:
         raise OperandError(
@@ -97,7 +120,9 @@ def _attend(
             "model.eval()"
         )
     if kwargs.get("s_aux") is not None:
-        raise OperandError("s_aux: attention sinks are not supported; use attn_implementation='eager'")
+        raise OperandError(
+            "s_aux: attention sinks are not supported; use attn_implementation='eager'"
+        )
     if kwargs.get("output_attentions"):
         raise OperandError(
             "output_attentions: the weights are never stored; use attn_implementation='eager' to see them"
@@ -142,9 +167,9 @@ def _make_bias(mask, dtype):
     return bias.masked_fill_(visible == 0, -math.inf)
 
 
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Masks
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 
 _window_code = sliding_window_overlay(1).__code__
 
@@ -159,7 +184,9 @@ def _read_window(mask_function):
     """(True, window or None) of a causal mask function with or without a window; else (False, None)."""
     if mask_function is causal_mask_function:
         return True, None
-    parts = _cells(mask_function).get("mask_functions", ()) if inspect.isfunction(mask_function) else ()
+    parts = (
+        _cells(mask_function).get("mask_functions", ()) if inspect.isfunction(mask_function) else ()
+    )
     if len(parts) == 2 and parts[1] is causal_mask_function:
         if getattr(parts[0], "__code__", None) is _window_code:
             return True, _cells(parts[0])["sliding_window"]
@@ -192,7 +219,12 @@ def _structured_mask(
     """(mask,) where bands and padding say it all; None for any other."""
     is_causal, window = _read_window(mask_function)
     sizes = (q_length, kv_length, q_offset, kv_offset)
-    if not is_causal or not allow_is_causal_skip or use_vmap or not all(type(n) is int for n in sizes):
+    if (
+        not is_causal
+        or not allow_is_causal_skip
+        or use_vmap
+        or not all(type(n) is int for n in sizes)
+    ):
         return None
     # Bands lie where the last query sees the last key.
     if q_offset + q_length != kv_offset + kv_length or q_length > kv_length or kv_offset < 0:
@@ -214,9 +246,9 @@ def _structured_mask(
     return (visible[:, None, None, :].expand(-1, -1, window or 1, -1),)
 
 
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Rotations
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 
 #: The attention modules whose rotation fuse_rope knows: of all features, in halves.
 _ROTATED = ("LlamaAttention", "MistralAttention", "Qwen2Attention")
@@ -268,8 +300,18 @@ def _forward(self, hidden_states, position_embeddings=None, attention_mask=None,
         operands["positions"] = rows.view(cos.shape[:2])
     dropout = self.attention_dropout if self.training else 0.0
     output, weights = _attend(
-        self, query, key, value, attention_mask, dropout, self.scaling, kwargs.pop("is_causal", None),
-        None, None, (1 if past is not None else 2, operands), kwargs
+        self,
+        query,
+        key,
+        value,
+        attention_mask,
+        dropout,
+        self.scaling,
+        kwargs.pop("is_causal", None),
+        None,
+        None,
+        (1 if past is not None else 2, operands),
+        kwargs,
     )
     return self.o_proj(output.reshape(*shape, -1)), weights
 

@@ -1,10 +1,11 @@
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Licensed under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """The C interface of libattnfuse.so (include/attnfuse-c), through ctypes."""
 
 import ctypes
+import functools
 import os
 
 from .errors import CompileError, Error
@@ -102,7 +103,8 @@ def _load():
         "KernelDestroy": (None, [pointer]),
         "KernelLaunch": (ctypes.c_int, [pointer, pointer, values, size, values, size]),
         "KernelBind": (pointer, [pointer, values, size, values, size]),
-        "LaunchRun": (ctypes.c_int, [pointer, pointer, values]),
+        "LaunchGetWorkspaceSize": (ctypes.c_int64, [pointer]),
+        "LaunchRunInWorkspace": (ctypes.c_int, [pointer, pointer, values, ctypes.c_uint64]),
         "LaunchDestroy": (None, [pointer]),
     }
     for name, (result, arguments) in declarations.items():
@@ -120,7 +122,7 @@ def _load():
 _library, _quick = _load()
 
 launch_kernel = _quick.attnfuseKernelLaunch
-run_launch = _quick.attnfuseLaunchRun
+run_launch = _quick.attnfuseLaunchRunInWorkspace
 
 
 def last_error():
@@ -194,7 +196,8 @@ def compile_module(text, target, emit):
     try:
         return Compiled(
             ctypes.string_at(
-                _library.attnfuseCompiledGetCode(handle), _library.attnfuseCompiledGetCodeSize(handle)
+                _library.attnfuseCompiledGetCode(handle),
+                _library.attnfuseCompiledGetCodeSize(handle),
             ),
             _library.attnfuseCompiledGetManifest(handle).decode(),
             _library.attnfuseCompiledGetExplanation(handle).decode(),
@@ -227,6 +230,7 @@ class CpuFunction:
             _library.attnfuseCpuFunctionDestroy(self._handle)
 
 
+@functools.lru_cache(maxsize=None)
 def find_chip(device):
     """The chip to compile for, for a device's number."""
     capability = _library.attnfuseDeviceGetCapability(device)
@@ -266,6 +270,10 @@ class Launch:
         self.handle = None
         self.handle = _library.attnfuseKernelBind(
             kernel.handle, arguments, len(arguments), results, len(results)
+        )
+        #: Bytes that run_launch wants beside the tensors.
+        self.workspace_size = (
+            _library.attnfuseLaunchGetWorkspaceSize(self.handle) if self.handle else 0
         )
 
     def __del__(self):

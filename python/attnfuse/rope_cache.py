@@ -1,7 +1,7 @@
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Licensed under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """Rotary tables."""
 
 import numpy as np
@@ -12,7 +12,8 @@ from .errors import OperandError
 def build_rope_cache(length, dim, base=10000.0, dtype="float32", device=None, like=None):
     """(cos, sin), each ``[length, dim / 2]``: the angles ``n * base ** (-2 d / dim)`` of position n and pair
     d, for the ``dim`` features that rotate. NumPy arrays; or torch tensors, on ``device`` or on that of the
-    tensor ``like``. In ``dtype``, f32 by default whatever q is: tables in 16 bits are less exact."""
+    tensor ``like``. In ``dtype``, f32 by default whatever q is: tables in 16 bits are less exact.
+    """
     if not isinstance(length, (int, np.integer)) or length < 1:
         raise OperandError(f"length: expected an int of at least 1, got {length!r}")
     if not isinstance(dim, (int, np.integer)) or dim < 2 or dim % 2:

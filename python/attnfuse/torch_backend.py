@@ -1,7 +1,7 @@
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Licensed under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """Calls with PyTorch's tensors. Imported by the first of them.
 
 A call finds its *launch* by what decides how the kernel is launched: names, element types, sizes,
@@ -10,39 +10,23 @@ writes addresses into them. Each thread has its own launches, so no lock is take
 """
 
 import ast
-import ctypes
-import json
 
+import numpy as np
 import torch
 
-from . import arrays, cache, native
+from . import arrays
 from .attention import by_number
 from .block_mask import BlockMask
-from .errors import GradientError, OperandError
+from .errors import GradientError
+from .torch_launch import DTYPES, allocate, bind
 
 _Tensor = torch.Tensor
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _is_grad_enabled = torch.is_grad_enabled
 _is_compiling = torch.compiler.is_compiling
-_launch_kernel, _run_launch = native.launch_kernel, native.run_launch
-_empty_like = torch.empty_like
 
 #: A thread forgets its launches when there are so many, as generation without end may make.
 _MAX_LAUNCHES = 4096
-
-_DTYPES = {
-    "f16": torch.float16,
-    "bf16": torch.bfloat16,
-    "f32": torch.float32,
-    "f64": torch.float64,
-}
-
-try:
-    _get_stream = torch._C._cuda_getCurrentRawStream
-except AttributeError:
-
-    def _get_stream(index):
-        return torch.cuda.current_stream(index).cuda_stream
 
 
 def call(attention, args, operands):
@@ -78,7 +62,7 @@ def call(attention, args, operands):
                 return _call_op(attention, args, operands)
         if len(launches) >= _MAX_LAUNCHES:
             launches.clear()
-        launch = launches[key] = _bind(attention, args, operands)
+        launch = launches[key] = bind(attention, args, operands)
     return launch(tensors, scalars)
 
 
@@ -90,8 +74,8 @@ def _collect(value, key, tensors, scalars):
         key += value.dtype, value.shape, value.stride(), value.device
         if type(value) not in _PLAIN:
             key.append(object())
-    elif type(value) is int:
-        scalars.append(value)
+    elif type(value) is int or isinstance(value, np.integer):
+        scalars.append(int(value))
         key.append(int)
     elif isinstance(value, BlockMask):
         key.append((value.query_block, value.key_block))
@@ -111,326 +95,9 @@ def _refuse_gradient(attention):
     )
 
 
-#===-----------------------------------------------------------------------===#
-# Launches
-#===-----------------------------------------------------------------------===#
-
-
-def _bind(attention, args, operands):
-    """The launch for operands like these."""
-    bound = attention.bind(args, dict(operands))
-    # As _flatten does, in the order in which _collect meets them.
-    names = [parameter for parameter, _ in zip(attention.names, args)] + list(operands)
-    program, leaves = attention.program(bound)
-    device = bound[program.query].device
-    places = _find_places(names, bound)
-    for leaf in leaves.values():
-        _check_device(leaf, device)
-    if device.type == "cpu":
-        return _CpuLaunch(attention, program, bound, leaves, places, device)
-    if device.type != "cuda":
-        raise OperandError(
-            f"operand '{program.query}': expected a tensor on a CUDA device or the CPU, got {device}; "
-            "move it by .to('cuda')"
-        )
-    return _CudaLaunch(attention, program, bound, leaves, places, device)
-
-
-def _find_places(names, bound):
-    """Of each leaf: (whether it is an int, its index among the call's tensors or ints)."""
-    places, counts = {}, [0, 0]
-
-    def add(name, value):
-        kind = not isinstance(value, _Tensor)
-        places[name] = (kind, counts[kind])
-        counts[kind] += 1
-
-    for name in names:
-        value = bound.get(name)
-        if isinstance(value, BlockMask):
-            add(f"{name}.row_offsets", value.row_offsets)
-            add(f"{name}.col_indices", value.col_indices)
-        elif isinstance(value, _Tensor) or type(value) is int:
-            add(name, value)
-    return places
-
-
-def _check_device(leaf, device):
-    if leaf.shape is None:
-        return
-    value = leaf.value
-    if isinstance(value, _Tensor) and value.device == device:
-        return
-    remedy = "torch.from_numpy({0}).to('{1}')" if not isinstance(value, _Tensor) else "{0}.to('{1}')"
-    if "." in leaf.name:
-        remedy = "create_block_mask(..., device='{1}')"
-    raise OperandError(
-        f"operand '{leaf.name}': expected a tensor on {device}, where q is, got "
-        f"{arrays.describe(value)}; pass {remedy.format(leaf.name, device)}"
-    )
-
-
-class _Launch:
-    """The descriptors of one kind of call."""
-
-    def __init__(self, attention, program, bound, leaves, places, device):
-        self.name = attention.name
-        self.program = program
-        self.device = device
-        self.arguments = (native.Value * len(program.arguments))()
-        self.results = (native.Value * len(program.results))()
-        self.num_arguments, self.num_results = len(self.arguments), len(self.results)
-        #: The descriptors: every look into an array makes an object of its own.
-        self.order = [self.arguments[i] for i in range(self.num_arguments)]
-        #: (descriptor, index of the tensor), of tensors that are taken as they are.
-        self.slots = []
-        #: The same of ints.
-        self.scalar_slots = []
-        #: (descriptor, index, element type) of tensors that the kernel wants contiguous.
-        self.copied = []
-        #: (index, value) of ints that are compiled in.
-        self.fixed_scalars = [
-            (places[operand.name][1], operand.guard)
-            for operand in program.operands
-            if operand.is_scalar and operand.guard != "any" and operand.name in places
-        ]
-        #: Captured arrays, which must live as long as the launch.
-        self.constants = []
-        for value, operand in zip(self.order, program.arguments):
-            is_given = operand.name in places
-            if operand.is_scalar and is_given:
-                self.scalar_slots.append((value, places[operand.name][1]))
-            elif operand.is_scalar:
-                # The default of a parameter.
-                value.scalar = leaves[operand.name].value
-            elif not is_given:
-                tensor = operand.value if operand.is_constant else leaves[operand.name].value
-                tensor = torch.as_tensor(tensor).to(device).contiguous()
-                self.constants.append(tensor)
-                _describe(value, tensor, operand.element)
-                value.data = tensor.data_ptr()
-            else:
-                tensor = leaves[operand.name].value
-                _describe(value, tensor, operand.element)
-                self._add(value, places[operand.name][1], operand, tensor)
-        query, value = bound[program.query], bound[program.value]
-        self.query = places[program.query][1]
-        shapes = program.result_shapes(tuple(query.shape), tuple(value.shape))
-        self.allocations = []
-        for slot, shape, (_, element) in zip(self.results, shapes, program.results):
-            dtype = _DTYPES[element]
-            is_like = shape == tuple(query.shape) and dtype == query.dtype
-            self.allocations.append((slot, None if is_like else shape, dtype))
-            _describe(slot, _allocate(query, None if is_like else shape, dtype), element)
-
-    def _add(self, value, index, operand, tensor):
-        self.slots.append((value, index))
-
-    def serves(self, scalars):
-        for index, value in self.fixed_scalars:
-            if scalars[index] != value:
-                return False
-        return True
-
-    def __call__(self, tensors, scalars):
-        for slot, index in self.slots:
-            slot.data = tensors[index].data_ptr()
-        if scalars:
-            for slot, index in self.scalar_slots:
-                slot.scalar = scalars[index]
-        keep = [self._copy(slot, tensors[index], element) for slot, index, element in self.copied]
-        query = tensors[self.query]
-        outputs = []
-        for slot, shape, dtype in self.allocations:
-            output = _allocate(query, shape, dtype)
-            slot.data = output.data_ptr()
-            outputs.append(output)
-        self._run()
-        del keep
-        return tuple(outputs) if self.program.is_tuple else outputs[0]
-
-    def _copy(self, slot, tensor, element):
-        tensor = tensor.clone(memory_format=torch.contiguous_format)
-        _describe(slot, tensor, element)
-        slot.data = tensor.data_ptr()
-        return tensor
-
-
-def _allocate(query, shape, dtype):
-    """A result: like q where it has q's shape and type (also in storage as [B, N, H, D]), else
-    contiguous."""
-    if shape is None:
-        return torch.empty_like(query)
-    return torch.empty(shape, dtype=dtype, device=query.device)
-
-
-def _describe(value, tensor, element):
-    shape = tensor.shape
-    rank = len(shape)
-    if rank > native.MAX_RANK:
-        raise OperandError(f"expected at most {native.MAX_RANK} dimensions, got {rank}")
-    value.type = native.ELEMENT_TYPES[element]
-    value.rank = rank
-    value.sizes[:rank] = shape
-    value.strides[:rank] = tensor.stride()
-
-
-class _CpuLaunch(_Launch):
-    def __init__(self, attention, program, *details):
-        super().__init__(attention, program, *details)
-        self.function = cache.cpu_function(program)
-
-    def _run(self):
-        error = self.function.run(self.arguments, self.results)
-        if error:
-            raise OperandError(f"{self.name}: {error}")
-
-
-class _CudaLaunch(_Launch):
-    def __init__(self, attention, program, bound, leaves, places, device):
-        self.index = _device_index(device)
-        self.kernel = cache.kernel(program, self.index)
-        chip = native.find_chip(self.index)
-        (manifest,) = json.loads(cache.ptx(program, chip).manifest)["functions"]
-        self.demands = {entry["name"]: entry for entry in manifest["arguments"]}
-        #: (descriptor, index, element type, mask) of tensors whose address has bits that must be 0.
-        self.alignments = []
-        super().__init__(attention, program, bound, leaves, places, device)
-        self.handle = self.kernel.handle
-        #: Of calls that change nothing but addresses; made by the first of them.
-        self.fast = None
-
-    def _add(self, value, index, operand, tensor):
-        demand = self.demands[operand.name]
-        if not _has_layout(tensor, demand):
-            self.copied.append((value, index, operand.element))
-            return
-        self.slots.append((value, index))
-        alignment = demand.get("alignment", 1)
-        if alignment > 1:
-            self.alignments.append((value, index, operand.element, alignment - 1))
-
-    def __call__(self, tensors, scalars):
-        if self.fast is not None:
-            return self.fast(tensors)
-        outputs = self._launch(tensors, scalars)
-        if not self.copied and not self.scalar_slots:
-            self.fast = _make_fast(self)
-        return outputs
-
-    def _launch(self, tensors, scalars):
-        for slot, index in self.slots:
-            slot.data = tensors[index].data_ptr()
-        for slot, index in self.scalar_slots:
-            slot.scalar = scalars[index]
-        for slot, _, _, mask in self.alignments:
-            if slot.data is not None and slot.data & mask:
-                return self._call_on_copies(tensors, scalars)
-        keep = [self._copy(slot, tensors[index], element) for slot, index, element in self.copied]
-        query = tensors[self.query]
-        outputs = []
-        for slot, shape, dtype in self.allocations:
-            output = _allocate(query, shape, dtype)
-            slot.data = output.data_ptr()
-            outputs.append(output)
-        if _launch_kernel(
-            self.handle,
-            _get_stream(self.index),
-            self.arguments,
-            self.num_arguments,
-            self.results,
-            self.num_results,
-        ):
-            raise OperandError(f"{self.name}: {native.last_error()}")
-        del keep
-        return tuple(outputs) if self.program.is_tuple else outputs[0]
-
-    def _call_on_copies(self, tensors, scalars):
-        """The call with copies in place of tensors at odd addresses. Their descriptors are written
-        anew, and are afterwards what they were."""
-        tensors = list(tensors)
-        saved = []
-        for slot, index, element, mask in self.alignments:
-            if tensors[index].data_ptr() & mask:
-                saved.append((slot, element, tensors[index]))
-                tensors[index] = tensors[index].clone(memory_format=torch.contiguous_format)
-                _describe(slot, tensors[index], element)
-        try:
-            return self._launch(tensors, scalars)
-        finally:
-            for slot, element, tensor in saved:
-                _describe(slot, tensor, element)
-
-
-def _make_fast(launch):
-    """A function of a call's tensors that does as little as can be: it asks for their addresses,
-    allocates the results, and launches. None where there is none."""
-    bound = native.Launch(launch.kernel, launch.arguments, launch.results)
-    if not bound.handle:
-        return None
-    # Addresses of arguments that do not change stay as they are written here.
-    values = [*launch.arguments, *launch.results]
-    addresses = (ctypes.c_uint64 * len(values))(*(value.data or 0 for value in values))
-    places = {id(slot): number for number, slot in enumerate(launch.order)}
-    indices = [(places[id(slot)], index) for slot, index in launch.slots]
-    first = len(launch.arguments)
-    mask = 0
-    for _, _, _, bits in launch.alignments:
-        mask |= bits
-    query, device = launch.query, launch.index
-    handle, is_tuple, name = bound.handle, launch.program.is_tuple, launch.name
-    ((_, shape, dtype), *others) = launch.allocations
-
-    def fast(tensors, bound=bound):
-        bits = 0
-        for place, index in indices:
-            addresses[place] = address = tensors[index].data_ptr()
-            bits |= address
-        if bits & mask:
-            # Perhaps it is one whose kernel does not mind.
-            return launch._call_on_copies(tensors, ())
-        like = tensors[query]
-        if shape is None:
-            output = _empty_like(like)
-        else:
-            output = _allocate(like, shape, dtype)
-        addresses[first] = output.data_ptr()
-        outputs = [output]
-        for number, (_, other, other_dtype) in enumerate(others):
-            outputs.append(_allocate(like, other, other_dtype))
-            addresses[first + 1 + number] = outputs[-1].data_ptr()
-        if _run_launch(handle, _get_stream(device), addresses):
-            raise OperandError(f"{name}: {native.last_error()}")
-        return tuple(outputs) if is_tuple else output
-
-    return fast
-
-
-def _device_index(device):
-    return torch.cuda.current_device() if device.index is None else device.index
-
-
-def _has_layout(tensor, demand):
-    """Whether the kernel takes the tensor's strides (docs/manifest.md)."""
-    multiple = demand.get("stride_multiple", 1)
-    shape, strides = tensor.shape, tensor.stride()
-    if 0 in shape:
-        return True
-    last = len(shape) - 1
-    for dim, (size, stride) in enumerate(zip(shape, strides)):
-        if size <= 1:
-            continue
-        if dim == last:
-            if stride != 1 and demand.get("unit_inner_stride"):
-                return False
-        elif stride % multiple:
-            return False
-    return True
-
-
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # The op that PyTorch's compilers see
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 
 
 def _call_op(attention, args, operands):
@@ -503,9 +170,9 @@ def _fake(number, layout, tensors, scalars):
     for shape, (_, element) in zip(
         program.result_shapes(tuple(query.shape), tuple(value.shape)), program.results
     ):
-        dtype = _DTYPES[element]
+        dtype = DTYPES[element]
         is_like = len(shape) == 4 and query.dtype == dtype and shape[3] == query.shape[3]
-        results.append(_allocate(query, None if is_like else shape, dtype))
+        results.append(allocate(query, None if is_like else shape, dtype))
     return results
 
 

@@ -5,17 +5,17 @@ C interface."""
 import torch
 
 import attnfuse as af
-from attnfuse import torch_backend
+from attnfuse import torch_launch
 
 
 def refuse_calls(*_):
     raise AssertionError("the CUDA path is not taken")
 
 
-torch_backend._CpuLaunch = torch_backend._CudaLaunch
-torch_backend._device_index = lambda device: 0
-torch_backend._get_stream = lambda index: 0
-torch_backend.cache.cpu_function = refuse_calls
+torch_launch._CpuLaunch = torch_launch._CudaLaunch
+torch_launch._device_index = lambda device: 0
+torch_launch._get_stream = lambda index: 0
+torch_launch.cache.cpu_function = refuse_calls
 
 
 @af.attention
@@ -32,21 +32,23 @@ def shifted(q, k, v, cos, sin, offset):
 
 # Every launch, with what the C interface is given.
 calls = []
-real_launch, real_run = torch_backend._launch_kernel, torch_backend._run_launch
+real_launch, real_run = torch_launch._launch_kernel, torch_launch._run_launch
 
 
 def spy_launch(handle, stream, arguments, num_arguments, results, num_results):
     values = [*arguments, *results]
-    calls.append(("launch", [value.data for value in values], [list(v.strides[: v.rank]) for v in values]))
+    calls.append(
+        ("launch", [value.data for value in values], [list(v.strides[: v.rank]) for v in values])
+    )
     return real_launch(handle, stream, arguments, num_arguments, results, num_results)
 
 
-def spy_run(handle, stream, addresses):
+def spy_run(handle, stream, addresses, workspace):
     calls.append(("run", list(addresses)))
-    return real_run(handle, stream, addresses)
+    return real_run(handle, stream, addresses, workspace)
 
 
-torch_backend._launch_kernel, torch_backend._run_launch = spy_launch, spy_run
+torch_launch._launch_kernel, torch_launch._run_launch = spy_launch, spy_run
 
 
 def tensors(nq=16, nkv=24):
@@ -57,11 +59,12 @@ def addresses(*values):
     return [value.data_ptr() for value in values]
 
 
-# The first call launches, later ones of the same sizes only say where the tensors are.
-q, k, v = tensors()
-output, lse = causal(q, k, v)
-assert output.shape == q.shape and lse.shape == (1, 4, 16) and lse.dtype == torch.float32
-assert calls[-1][:2] == ("launch", addresses(q, k, v, output, lse))
+# The first calls launch, later ones of the same sizes only say where the tensors are.
+for _ in range(torch_launch._CALLS_UNTIL_FAST):
+    q, k, v = tensors()
+    output, lse = causal(q, k, v)
+    assert output.shape == q.shape and lse.shape == (1, 4, 16) and lse.dtype == torch.float32
+    assert calls[-1][:2] == ("launch", addresses(q, k, v, output, lse))
 for _ in range(3):
     q, k, v = tensors()
     output, lse = causal(q, k, v)
@@ -75,7 +78,10 @@ stored = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in tensors()]
 output, lse = causal(*stored)
 kind, places, strides = calls[-1]
 assert places == addresses(*stored, output, lse)
-assert strides[:4] == [list(x.stride()) for x in (*stored, output)] and output.stride() == stored[0].stride()
+assert (
+    strides[:4] == [list(x.stride()) for x in (*stored, output)]
+    and output.stride() == stored[0].stride()
+)
 
 # Others are copied, whether strides or the address are in the way.
 q, k, v = tensors()
@@ -83,7 +89,11 @@ wide = torch.zeros(1, 2, 24, 128, dtype=torch.bfloat16)
 for _ in range(2):
     causal(q, wide[..., ::2], v)
     kind, places, strides = calls[-1]
-    assert places[0] == q.data_ptr() and places[1] != wide.data_ptr() and strides[1] == list(k.stride())
+    assert (
+        places[0] == q.data_ptr()
+        and places[1] != wide.data_ptr()
+        and strides[1] == list(k.stride())
+    )
 shifted_memory = torch.zeros(k.numel() + 1, dtype=torch.bfloat16)
 odd = shifted_memory[1:].view(k.shape)
 assert odd.data_ptr() % 16 and odd.stride() == k.stride()

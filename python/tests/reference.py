@@ -75,7 +75,9 @@ def check(actual, expected, element="float32"):
     unit = {"float32": 2.0**-20, "float16": 2.0**-10, "bfloat16": 2.0**-7}[element]
     norm = np.linalg.norm(expected)
     assert np.linalg.norm(actual - expected) <= unit * norm + 1e-12
-    assert np.abs(actual - expected).max(initial=0) <= 4 * unit * max(1.0, np.abs(expected).max(initial=0))
+    assert np.abs(actual - expected).max(initial=0) <= 4 * unit * max(
+        1.0, np.abs(expected).max(initial=0)
+    )
 
 
 def qkv(random, b=2, hq=4, hkv=2, nq=13, nkv=21, d=16, dv=None, dtype=np.float32):

@@ -87,7 +87,7 @@ def test_rope_positions_and_offset(random):
 
     q, k, v = qkv(random, nq=5, nkv=20)
     cos, sin = af.build_rope_cache(64, 16)
-    for offset in (0, 15, 31):
+    for offset in (0, np.int32(15), 31):
         qr = rotate(q, cos, sin, positions=np.arange(5) + offset)
         kr = rotate(k, cos, sin, positions=np.arange(20) + 3)
         check(at_offset(q, k, v, cos, sin, offset), attention(qr, kr, v)[0])
@@ -132,7 +132,8 @@ def test_alibi(random):
 
 
 @pytest.mark.parametrize(
-    "shape", [(), (21,), (13, 21), (4, 13, 21), (1, 13, 1), (2, 4, 13, 21), (2, 1, 1, 21), (1, 4, 1, 1)]
+    "shape",
+    [(), (21,), (13, 21), (4, 13, 21), (1, 13, 1), (2, 4, 13, 21), (2, 1, 1, 21), (1, 4, 1, 1)],
 )
 def test_additive_bias(random, shape):
     @af.attention
@@ -222,7 +223,9 @@ def test_everything(random):
     cos, sin = af.build_rope_cache(n, 8)
     pair = random.standard_normal((1, 4, n, n)).astype(np.float32)
     mask = np.where(random.random((2, 1, 1, n)) < 0.2, -np.inf, 0).astype(np.float32)
-    blocks = af.create_block_mask(lambda b, h, i, j: (i // 8 + j // 8) % 3 != 1, Q_LEN=n, KV_LEN=n, BLOCK_SIZE=8)
+    blocks = af.create_block_mask(
+        lambda b, h, i, j: (i // 8 + j // 8) % 3 != 1, Q_LEN=n, KV_LEN=n, BLOCK_SIZE=8
+    )
     lse, output = everything(
         q, k, v, pair, mask_bias=mask, window=20, cos=cos, sin=sin, block_mask=blocks
     )
@@ -230,14 +233,18 @@ def test_everything(random):
     i, j = np.arange(n)[:, None], np.arange(n)[None]
     visible = (d <= 0) & (np.abs(d) < 20) & ((i // 8 + j // 8) % 3 != 1)
     change = lambda s: s + pair - slopes(4)[:, None, None] * np.abs(d) + mask
-    expected = attention(rotate(q, cos, sin), rotate(k, cos, sin), v, change=change, visible=visible)
+    expected = attention(
+        rotate(q, cos, sin), rotate(k, cos, sin), v, change=change, visible=visible
+    )
     check(output, expected[0])
     check(lse, expected[1])
 
 
 def test_strides(random):
     q, k, v = qkv(random, nq=21)
-    stored = [np.ascontiguousarray(x.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3) for x in (q, k, v)]
+    stored = [
+        np.ascontiguousarray(x.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3) for x in (q, k, v)
+    ]
     expected = attention(q, k, v)[0]
     check(dense(*stored), expected)
     padded = [np.pad(x, ((0, 0), (0, 0), (0, 3), (1, 2)))[:, :, :-3, 1:-2] for x in (q, k, v)]
@@ -287,7 +294,13 @@ def test_bias_programs_follow_what_is_broadcast(random):
     def biased(q, k, v):
         return af.softmax(af.additive_bias(af.scaled_dot_product(q, k))) @ v
 
-    for nq, shape in ((5, (2, 1, 5, 9)), (5, (2, 1, 1, 9)), (1, (2, 1, 1, 9)), (6, (2, 1, 6, 9)), (5, (1, 9))):
+    for nq, shape in (
+        (5, (2, 1, 5, 9)),
+        (5, (2, 1, 1, 9)),
+        (1, (2, 1, 1, 9)),
+        (6, (2, 1, 6, 9)),
+        (5, (1, 9)),
+    ):
         q, k, v = qkv(random, nq=nq, nkv=9)
         bias = random.standard_normal(shape).astype(np.float32)
         check(biased(q, k, v, bias=bias), attention(q, k, v, change=lambda s: s + bias)[0])

@@ -104,7 +104,9 @@ def test_threads_compile_once(counts):
     af.cache.clear_memory()
     results = []
     threads = [
-        threading.Thread(target=lambda: results.append(causal.lower(*SPECS, level="ptx", target="sm_80")))
+        threading.Thread(
+            target=lambda: results.append(causal.lower(*SPECS, level="ptx", target="sm_80"))
+        )
         for _ in range(8)
     ]
     for thread in threads:

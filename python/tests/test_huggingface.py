@@ -12,8 +12,12 @@ import attnfuse.huggingface as huggingface
 
 CONFIGS = {
     "llama": lambda: transformers.LlamaConfig(num_key_value_heads=2),
-    "mistral": lambda: transformers.MistralConfig(num_key_value_heads=2, sliding_window=7, head_dim=16),
-    "mistral-wide": lambda: transformers.MistralConfig(num_key_value_heads=4, sliding_window=None, head_dim=16),
+    "mistral": lambda: transformers.MistralConfig(
+        num_key_value_heads=2, sliding_window=7, head_dim=16
+    ),
+    "mistral-wide": lambda: transformers.MistralConfig(
+        num_key_value_heads=4, sliding_window=None, head_dim=16
+    ),
     "qwen2": lambda: transformers.Qwen2Config(num_key_value_heads=1),
     "qwen2-window": lambda: transformers.Qwen2Config(
         num_key_value_heads=2, use_sliding_window=True, sliding_window=6, max_window_layers=1
@@ -28,8 +32,15 @@ def models(request):
     torch.manual_seed(5)
     config = CONFIGS[request.param]()
     sizes = dict(
-        vocab_size=VOCABULARY, hidden_size=64, intermediate_size=96, num_hidden_layers=2,
-        num_attention_heads=4, max_position_embeddings=128, pad_token_id=0, bos_token_id=1, eos_token_id=None,
+        vocab_size=VOCABULARY,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=128,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=None,
         initializer_range=0.3,
     )
     for name, value in sizes.items():
@@ -42,11 +53,17 @@ def models(request):
     for implementation in ("sdpa", "attnfuse", "attnfuse"):
         config = copy.deepcopy(config)
         config._attn_implementation = implementation
-        model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation=implementation)
+        model = transformers.AutoModelForCausalLM.from_config(
+            config, attn_implementation=implementation
+        )
         if found:
             model.load_state_dict(found[0].state_dict())
         found.append(model.eval())
-    assert [model.config._attn_implementation for model in found] == ["sdpa", "attnfuse", "attnfuse"]
+    assert [model.config._attn_implementation for model in found] == [
+        "sdpa",
+        "attnfuse",
+        "attnfuse",
+    ]
     assert huggingface.fuse_rope(found[2]) == 2
     return found
 
@@ -66,7 +83,9 @@ def calls(monkeypatch):
 
 
 def ids(batch, length):
-    return torch.randint(1, VOCABULARY, (batch, length), generator=torch.Generator().manual_seed(11))
+    return torch.randint(
+        1, VOCABULARY, (batch, length), generator=torch.Generator().manual_seed(11)
+    )
 
 
 def logits(model, *args, **kwargs):
@@ -141,7 +160,9 @@ def test_generation(models, calls):
 def test_static_cache(models):
     sdpa, *ours = models
     x = ids(2, 9)
-    options = dict(attention_mask=torch.ones_like(x), cache_implementation="static", disable_compile=True)
+    options = dict(
+        attention_mask=torch.ones_like(x), cache_implementation="static", disable_compile=True
+    )
     expected = generate(sdpa, x, **options)
     for model in ours:
         assert torch.equal(generate(model, x, **options), expected)
@@ -150,8 +171,13 @@ def test_static_cache(models):
 def test_mask_of_four_dimensions(models):
     sdpa, *ours = models
     x = ids(2, 13)
-    visible = torch.ones(13, 13).tril().bool() & (torch.rand(2, 1, 13, 13) < 0.7) | torch.eye(13).bool()
-    if isinstance(sdpa.config, transformers.Qwen2Config) and "sliding_attention" in sdpa.config.layer_types:
+    visible = (
+        torch.ones(13, 13).tril().bool() & (torch.rand(2, 1, 13, 13) < 0.7) | torch.eye(13).bool()
+    )
+    if (
+        isinstance(sdpa.config, transformers.Qwen2Config)
+        and "sliding_attention" in sdpa.config.layer_types
+    ):
         visible = {"full_attention": visible, "sliding_attention": visible}
     expected = logits(sdpa, x, attention_mask=visible)
     for model in ours:

@@ -24,7 +24,11 @@ def test_numpy_is_all_that_it_imports():
 
 
 def test_a_missing_library_is_explained():
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "ATTNFUSE_LIBRARY": "/no/such.so"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "ATTNFUSE_LIBRARY": "/no/such.so",
+    }
     process = subprocess.run(
         [sys.executable, "-c", "import attnfuse"], env=environment, capture_output=True, text=True
     )

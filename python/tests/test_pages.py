@@ -37,7 +37,11 @@ def run_page(name):
 
 def test_python():
     scope = run_page("python.md")
-    assert ".entry llama" in scope["ptx"] and '"versions"' in scope["manifest"] or '"kernels"' in scope["manifest"]
+    assert (
+        ".entry llama" in scope["ptx"]
+        and '"versions"' in scope["manifest"]
+        or '"kernels"' in scope["manifest"]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +80,9 @@ EXAMPLES = sorted(
 
 def inputs(page):
     rng = np.random.default_rng(9)
-    return [rng.standard_normal((page["B"], page["H"], page["N"], page["D"]), np.float32) for _ in "qkv"]
+    return [
+        rng.standard_normal((page["B"], page["H"], page["N"], page["D"]), np.float32) for _ in "qkv"
+    ]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -77,7 +77,7 @@ def test_operator(random, case):
 
 
 def test_constants_are_exact():
-    from attnfuse.trace import float_literal
+    from attnfuse.text import float_literal
 
     values = [0.0, -0.0, 1.0, 1e-5, 3e30, -2.5, 1e-45, 3.4028234663852886e38, 0.1]
     for value in values:
@@ -108,7 +108,12 @@ def test_loads(random):
         nq, nkv = af.lengths(af.scaled_dot_product(q, k))
         s = af.scaled_dot_product(q, k)
         s = s + table[b, i - j + nkv] * per_head[h]
-        return af.softmax(af.mask_mod(s, lambda b, h, i, j: af.load(queries, i) == af.load(documents, j))) @ v
+        return (
+            af.softmax(
+                af.mask_mod(s, lambda b, h, i, j: af.load(queries, i) == af.load(documents, j))
+            )
+            @ v
+        )
 
     q, k, v = qkv(random, nq=NQ, nkv=NKV)
     table = random.standard_normal((2, NQ + NKV)).astype(np.float16)
@@ -134,7 +139,9 @@ def test_masks_among_computations(random):
     q, k, v = qkv(random, nq=NQ, nkv=NKV)
     bias = random.standard_normal((2, 1, NQ, 1)).astype(np.float32)
     i, j = np.arange(NQ)[:, None], np.arange(NKV)[None]
-    blocks = af.create_block_mask(lambda b, h, i, j: (i // 4 + j // 4) % 2 == 0, Q_LEN=NQ, KV_LEN=NKV, BLOCK_SIZE=4)
+    blocks = af.create_block_mask(
+        lambda b, h, i, j: (i // 4 + j // 4) % 2 == 0, Q_LEN=NQ, KV_LEN=NKV, BLOCK_SIZE=4
+    )
     d = distance(NQ, NKV)
     visible = (d <= 0) & (j - i >= -9) & ((i // 4 + j // 4) % 2 == 0)
 
@@ -186,10 +193,21 @@ def test_relu_of_computed_scores(random):
 def test_ints_of_the_call_become_code(random):
     @af.attention
     def windowed(q, k, v, window):
-        return af.softmax(af.score_mod(af.sliding_window(af.scaled_dot_product(q, k), window), lambda s, b, h, i, j: s * window)) @ v
+        return (
+            af.softmax(
+                af.score_mod(
+                    af.sliding_window(af.scaled_dot_product(q, k), window),
+                    lambda s, b, h, i, j: s * window,
+                )
+            )
+            @ v
+        )
 
     q, k, v = qkv(random)
     for window in (3, 5, 3):
         visible = np.abs(distance(13, 21)) < window
-        check(windowed(q, k, v, window), attention(q, k, v, change=lambda s: s * window, visible=visible)[0])
+        check(
+            windowed(q, k, v, window),
+            attention(q, k, v, change=lambda s: s * window, visible=visible)[0],
+        )
     assert len(windowed._programs) == 2

@@ -57,9 +57,9 @@ def to_numpy(x):
     return x.float().numpy()
 
 
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # The CPU
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
@@ -107,16 +107,23 @@ def test_operands():
     check(output.numpy(), attention(qr, kr, v.numpy(), visible=distance(21, 21) <= 0)[0])
 
     bias = torch.randn(1, 4, 21, 21)
-    check(biased(q, k, v, bias=bias).numpy(), expected_of(q, k, v, change=lambda s: s + bias.numpy())[0])
-    for offset in (0, 17, 3):
+    check(
+        biased(q, k, v, bias=bias).numpy(),
+        expected_of(q, k, v, change=lambda s: s + bias.numpy())[0],
+    )
+    for offset in (0, 17, np.int64(5), 3):
         qr = rotate(q.numpy(), cos, sin, positions=np.arange(21) + offset)
         output = shifted(q, k, v, cos, sin, offset)
         check(output.numpy(), attention(qr, rotate(k.numpy(), cos, sin), v.numpy())[0])
 
-    mask = af.create_block_mask(lambda b, h, i, j: i // 8 != j // 8, Q_LEN=21, KV_LEN=21, BLOCK_SIZE=8, device="cpu")
+    mask = af.create_block_mask(
+        lambda b, h, i, j: i // 8 != j // 8, Q_LEN=21, KV_LEN=21, BLOCK_SIZE=8, device="cpu"
+    )
     assert isinstance(mask.row_offsets, torch.Tensor)
     i, j = np.arange(21)[:, None], np.arange(21)[None]
-    check(sparse(q, k, v, block_mask=mask).numpy(), expected_of(q, k, v, visible=i // 8 != j // 8)[0])
+    check(
+        sparse(q, k, v, block_mask=mask).numpy(), expected_of(q, k, v, visible=i // 8 != j // 8)[0]
+    )
 
 
 def test_keywords():
@@ -144,7 +151,12 @@ def test_captured_tensors():
 
     @af.attention
     def captured(q, k, v):
-        return af.softmax(af.additive_bias(af.additive_bias(af.scaled_dot_product(q, k), table), array)) @ v
+        return (
+            af.softmax(
+                af.additive_bias(af.additive_bias(af.scaled_dot_product(q, k), table), array)
+            )
+            @ v
+        )
 
     q, k, v = tensors()
     expected = expected_of(q, k, v, change=lambda s: s + table.numpy() + array)[0]
@@ -176,22 +188,36 @@ def test_against_sdpa():
     assert torch.allclose(causal(q, k, v), expected, atol=2e-6)
 
 
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # Errors
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 
 
 def test_errors():
     q, k, v = tensors()
-    with pytest.raises(af.OperandError, match=r"operand 'v': expected a tensor on cpu, where q is, got a numpy.ndarray; pass torch.from_numpy\(v\)"):
+    with pytest.raises(
+        af.OperandError,
+        match=r"operand 'v': expected a tensor on cpu, where q is, got a numpy.ndarray; pass torch.from_numpy\(v\)",
+    ):
         causal(q, k, v.numpy())
-    with pytest.raises(af.OperandError, match="operand 'k': expected a NumPy array, as q is one, got a torch.Tensor"):
+    with pytest.raises(
+        af.OperandError,
+        match="operand 'k': expected a NumPy array, as q is one, got a torch.Tensor",
+    ):
         causal(q.numpy(), k, v.numpy())
-    with pytest.raises(af.OperandError, match=r"operand 'q': expected a tensor on a CUDA device or the CPU, got meta"):
+    with pytest.raises(
+        af.OperandError,
+        match=r"operand 'q': expected a tensor on a CUDA device or the CPU, got meta",
+    ):
         causal(*(x.to("meta") for x in (q, k, v)))
-    with pytest.raises(af.OperandError, match=r"operand 'k': expected a tensor on cpu, where q is, got a torch.Tensor on meta; pass k.to\('cpu'\)"):
+    with pytest.raises(
+        af.OperandError,
+        match=r"operand 'k': expected a tensor on cpu, where q is, got a torch.Tensor on meta; pass k.to\('cpu'\)",
+    ):
         causal(q, k.to("meta"), v)
-    with pytest.raises(af.OperandError, match="operand 'q': elements of type torch.int8 are not supported"):
+    with pytest.raises(
+        af.OperandError, match="operand 'q': elements of type torch.int8 are not supported"
+    ):
         causal(q.to(torch.int8), k, v)
     with pytest.raises(af.OperandError, match="causal: missing operand 'v'"):
         causal(q, k)
@@ -200,7 +226,10 @@ def test_errors():
     with pytest.raises(af.OperandError, match="Nkv is 21 by .*'k', but 20 by .*'v'"):
         causal(q, k, v[:, :, :20])
     mask = af.create_block_mask(lambda b, h, i, j: i >= 0, Q_LEN=13, KV_LEN=21, BLOCK_SIZE=8)
-    with pytest.raises(af.OperandError, match=r"operand 'block_mask.row_offsets'.*create_block_mask\(..., device='cpu'\)"):
+    with pytest.raises(
+        af.OperandError,
+        match=r"operand 'block_mask.row_offsets'.*create_block_mask\(..., device='cpu'\)",
+    ):
         sparse(q, k, v, block_mask=mask)
 
 
@@ -208,7 +237,9 @@ def test_gradients():
     q, k, v = tensors()
     parameter = torch.nn.Parameter(q)
     for operand in (q.clone().requires_grad_(), parameter):
-        with pytest.raises(af.GradientError, match="no backward pass yet; call it under torch.no_grad"):
+        with pytest.raises(
+            af.GradientError, match="no backward pass yet; call it under torch.no_grad"
+        ):
             causal(operand, k, v)
         with torch.no_grad():
             assert torch.equal(causal(operand, k, v), causal(q, k, v))
@@ -219,9 +250,9 @@ def test_gradients():
         biased(q, k, v, bias=bias)
 
 
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # torch.compile
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 
 
 @pytest.fixture(autouse=True)
@@ -253,7 +284,9 @@ def test_compile_with_open_sizes():
         graphs.append(graph)
         return graph
 
-    function = torch.compile(lambda *x: causal(*x) * 2, fullgraph=True, dynamic=True, backend=backend)
+    function = torch.compile(
+        lambda *x: causal(*x) * 2, fullgraph=True, dynamic=True, backend=backend
+    )
     # Sizes that are equal once are taken to be so for good.
     for b, n in ((3, 7), (5, 9), (6, 30)):
         q, k, v = tensors(b=b, nq=n, nkv=n)
@@ -266,9 +299,15 @@ def test_compile_with_open_sizes():
 def test_compile_keeps_other_operands():
     q, k, v = tensors(nq=21)
     cos, sin = af.build_rope_cache(64, 16, like=q)
-    mask = af.create_block_mask(lambda b, h, i, j: i // 8 != j // 8, Q_LEN=21, KV_LEN=21, BLOCK_SIZE=8, device="cpu")
-    function = compiled(lambda q, k, v: sparse(q, k, v, block_mask=mask) + shifted(q, k, v, cos, sin, 7))
-    assert torch.allclose(function(q, k, v), sparse(q, k, v, block_mask=mask) + shifted(q, k, v, cos, sin, 7))
+    mask = af.create_block_mask(
+        lambda b, h, i, j: i // 8 != j // 8, Q_LEN=21, KV_LEN=21, BLOCK_SIZE=8, device="cpu"
+    )
+    function = compiled(
+        lambda q, k, v: sparse(q, k, v, block_mask=mask) + shifted(q, k, v, cos, sin, 7)
+    )
+    assert torch.allclose(
+        function(q, k, v), sparse(q, k, v, block_mask=mask) + shifted(q, k, v, cos, sin, 7)
+    )
 
 
 def test_compile_refuses_gradients():
@@ -293,18 +332,21 @@ def test_fake_tensors():
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     with FakeTensorMode():
-        q, k, v = (torch.empty(s, dtype=torch.bfloat16) for s in ((2, 4, 7, 32), (2, 2, 9, 32), (2, 2, 9, 24)))
+        q, k, v = (
+            torch.empty(s, dtype=torch.bfloat16)
+            for s in ((2, 4, 7, 32), (2, 2, 9, 32), (2, 2, 9, 24))
+        )
         output = causal(q, k, v)
         assert output.shape == (2, 4, 7, 24) and output.dtype == torch.bfloat16
 
 
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 # The path to a GPU
-#===-----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 
 
 def test_layouts_that_a_kernel_takes():
-    from attnfuse.torch_backend import _has_layout
+    from attnfuse.torch_launch import _has_layout
 
     demand = {"unit_inner_stride": True, "stride_multiple": 8}
     x = torch.zeros(2, 4, 6, 16)
