@@ -1,4 +1,5 @@
-/*===- Runtime.h - Compiled kernels on a device --------------------*- C -*-===*\
+/*===- Runtime.h - Compiled kernels on a device --------------------*- C
+-*-===*\
 |*                                                                            *|
 |* Licensed under the Apache License v2.0 with LLVM Exceptions.               *|
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
@@ -39,10 +40,9 @@ attnfuseKernelLoad(int device, const char *image, size_t imageSize,
 ATTNFUSE_EXPORT void attnfuseKernelDestroy(AttnfuseKernel *);
 
 /* Launches on `stream`, a CUstream or cudaStream_t of the device (null: the
-   legacy default stream), in its order and without waiting for it. Allocates
-   nothing on the device: it can be captured into a graph. All is checked before
-   the first launch. Returns 0 for success; otherwise the last error names the
-   argument. */
+   legacy default stream), in its order and without waiting for it; it can be
+   captured into a graph. All is checked before the first launch. Returns 0 for
+   success; otherwise the last error names the argument. */
 ATTNFUSE_EXPORT int attnfuseKernelLaunch(const AttnfuseKernel *, void *stream,
                                          const AttnfuseValue *arguments,
                                          size_t numArguments,
@@ -66,6 +66,16 @@ ATTNFUSE_EXPORT void attnfuseLaunchDestroy(AttnfuseLaunch *);
    not looked at. */
 ATTNFUSE_EXPORT int attnfuseLaunchRun(AttnfuseLaunch *, void *stream,
                                       const uint64_t *addresses);
+
+/* Some launches need memory beside their tensors, for what one kernel hands to
+   the next. They take it from a pool of their own, in the order of the stream;
+   a caller who has a better place asks for the size in bytes, -1 for failure,
+   and gives an address that is a multiple of 256. Launches that overlap in time
+   must not share it. */
+ATTNFUSE_EXPORT int64_t attnfuseLaunchGetWorkspaceSize(const AttnfuseLaunch *);
+ATTNFUSE_EXPORT int attnfuseLaunchRunInWorkspace(AttnfuseLaunch *, void *stream,
+                                                 const uint64_t *addresses,
+                                                 uint64_t workspace);
 
 #ifdef __cplusplus
 }

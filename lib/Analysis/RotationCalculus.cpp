@@ -32,11 +32,13 @@ AttentionSizes AttentionSizes::get(AttentionOp op) {
 static SizeExpression getKeysOfBand(BandAttr band, const AttentionSizes &sizes,
                                     int64_t tileM) {
   const SizeExpression &nq = sizes.queries, &nkv = sizes.keys;
+  SizeExpression both = min(nq, nkv);
+  // Rows beyond the keys' diagonal see none.
   if (band.getLeft() && band.getRight())
-    return min(nkv, *band.getLeft() + *band.getRight() + tileM);
+    return ceilDiv(min(nkv, *band.getLeft() + *band.getRight() + tileM) * both,
+                   max(nq, 1));
   // Rows see a triangle of `both` x `both` scores and, where there are more
   // keys or more rows, all or none of the others.
-  SizeExpression both = min(nq, nkv);
   SizeExpression triangle = ceilDiv(both * both, max(nq * 2, 1));
   SizeExpression moreKeys = max(nkv - nq, 0);
   bool isRight = bool(band.getRight());
@@ -80,20 +82,18 @@ RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
                              int64_t tileM, int64_t tileN,
                              const TargetInfo &target)
     : fused(0), split(0) {
-  const RotationFacts &facts = target.rotation;
   int64_t width =
       2 * cast<RankedTensorType>(op.getKCos().getType()).getShape()[1];
   // Picoseconds of one SM in a visit, and of the machine.
-  double visit = (facts.clocksPerVisit +
-                  facts.clocksPerKiFeature * double(tileN * width) / 1024) *
-                 1e3 / target.clockGhz;
+  double visit = target.keyRotationClocks * double(tileN * width) / 1024 * 1e3 /
+                 target.clockGhz;
   TileVisits visits(op, sizes, tileM, tileN);
   // The last query tile is not done sooner than its own visits.
   fused = max(visits.inAll * std::llround(visit / double(target.smCount)),
               visits.ofQueryTile * std::llround(visit));
   // Each key row is read and written.
-  double row = 4.0 * double(op.getHeadDim()) * 1e3 / facts.gbPerSecond;
-  split = SizeExpression(std::llround(facts.launchNs * 1e3)) +
+  double row = 4.0 * double(op.getHeadDim()) * 1e3 / target.rotationGbPerSecond;
+  split = SizeExpression(std::llround(target.rotationLaunchNs * 1e3)) +
           sizes.batch * sizes.keyHeads * sizes.keys * std::llround(row);
 }
 

@@ -190,4 +190,20 @@ int attnfuseLaunchRun(AttnfuseLaunch *launch, void *stream,
   return status.ok() ? 0 : fail(status.error());
 }
 
+int64_t attnfuseLaunchGetWorkspaceSize(const AttnfuseLaunch *launch) {
+  Result<int64_t> size = launch->bound->getWorkspaceSize();
+  if (size)
+    return *size;
+  setLastError(size.error().message);
+  return -1;
+}
+
+int attnfuseLaunchRunInWorkspace(AttnfuseLaunch *launch, void *stream,
+                                 const uint64_t *addresses,
+                                 uint64_t workspace) {
+  Status status = launch->bound->launch(static_cast<CUstream>(stream),
+                                        addresses, workspace);
+  return status.ok() ? 0 : fail(status.error());
+}
+
 } // extern "C"

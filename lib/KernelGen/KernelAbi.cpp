@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/KernelGen/KernelAbi.h"
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
 
@@ -130,8 +131,11 @@ json::Array KernelAbi::finalize() {
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
                                   llvm::to_vector(entry.getArgumentTypes())));
   // Results do not overlap arguments, so that arguments may be read through the
-  // read-only cache.
+  // read-only cache; not so the workspace, which the kernel before may still be
+  // writing when this one starts.
   for (const auto &[value, tensor] : tensors) {
+    if (value.getDefiningOp<RopeOp>())
+      continue;
     auto parameter = parameters.find(
         toString(json::Object{{"kind", "pointer"}, {"of", tensor.name}}));
     if (parameter == parameters.end())

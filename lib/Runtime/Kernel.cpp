@@ -83,9 +83,8 @@ prepare(const ManifestFunction &function, const ManifestVersion &version,
     Result<std::array<unsigned, 3>> grid = evaluateGrid(kernel, environment);
     if (!grid)
       return grid.error();
-    Result<std::vector<ParameterValue>> values =
-        evaluateParameters(function, kernel, arguments, results, workspace,
-                           environment);
+    Result<std::vector<ParameterValue>> values = evaluateParameters(
+        function, kernel, arguments, results, workspace, environment);
     if (!values)
       return values.error();
     PreparedLaunch &launch = launches.emplace_back();
@@ -266,14 +265,13 @@ Status Kernel::launchKernels(CUstream stream, size_t version,
     PreparedLaunch &launch = launches[i];
     const LoadedKernel &loaded = kernels[version][i];
     CUlaunchAttribute early{kProgrammaticStreamSerialization, {1}};
-    CUlaunchConfig config{
-        {launch.grid[0], launch.grid[1], launch.grid[2]},
-        {unsigned(kernel.block[0]), unsigned(kernel.block[1]),
-         unsigned(kernel.block[2])},
-        unsigned(kernel.sharedMemory),
-        stream,
-        &early,
-        kernel.startsEarly && i > 0 ? 1u : 0u};
+    CUlaunchConfig config{{launch.grid[0], launch.grid[1], launch.grid[2]},
+                          {unsigned(kernel.block[0]), unsigned(kernel.block[1]),
+                           unsigned(kernel.block[2])},
+                          unsigned(kernel.sharedMemory),
+                          stream,
+                          &early,
+                          kernel.startsEarly && i > 0 ? 1u : 0u};
     Status status = device.call(loaded.launching, [&] {
       return device.getDriver().launchKernelEx(
           &config, loaded.handle, launch.addresses.data(), nullptr);
@@ -442,6 +440,24 @@ Status BoundLaunch::prepareVersion(Version &current, CUdeviceptr start) {
   return {};
 }
 
+Result<int64_t> BoundLaunch::getWorkspaceSize() const {
+  const ManifestFunction &function = kernel.function;
+  int64_t most = 0;
+  if (isEmpty || function.workspace.empty())
+    return most;
+  for (size_t i = 0; i < function.versions.size(); ++i) {
+    // Without addresses to choose by, it is always the same version.
+    if (!usesAddresses && i != version)
+      continue;
+    Result<WorkspaceLayout> layout =
+        layOutWorkspace(function, function.versions[i], environment);
+    if (!layout)
+      return layout.error();
+    most = std::max(most, layout->bytes);
+  }
+  return most;
+}
+
 Status BoundLaunch::launch(CUstream stream, const uint64_t *addresses,
                            CUdeviceptr workspace) {
   if (isEmpty)
@@ -453,8 +469,8 @@ Status BoundLaunch::launch(CUstream stream, const uint64_t *addresses,
     return current.error();
   std::optional<PooledMemory> pooled;
   Result<CUdeviceptr> start =
-      getWorkspace(kernel.module->getDevice(), stream,
-                   (*current)->layout.bytes, workspace, pooled);
+      getWorkspace(kernel.module->getDevice(), stream, (*current)->layout.bytes,
+                   workspace, pooled);
   if (!start)
     return start.error();
   if (Status status = prepareVersion(**current, *start); !status.ok())

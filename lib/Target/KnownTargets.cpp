@@ -58,7 +58,12 @@ TargetInfo machine(StringRef name, TargetInfo info, int64_t smCount,
   info.clockGhz = clockGhz;
   info.dramGbPerSecond = dramGbPerSecond;
   info.l2Bytes = l2Bytes;
-  info.rotation = {200, 100, 1200, 0.9 * dramGbPerSecond};
+  // Measured on an H200, with the kernels of both families; derived for all
+  // other machines: the instructions are the same, and the rotation of a tensor
+  // moves it at the speed of memory. See docs/rotation-calculus.md.
+  info.keyRotationClocks = info.hasWarpgroupMma() ? 210 : 130;
+  info.rotationLaunchNs = 1000;
+  info.rotationGbPerSecond = 0.84 * dramGbPerSecond;
   return info;
 }
 

@@ -80,6 +80,9 @@ public:
   BoundLaunch(const BoundLaunch &) = delete;
   BoundLaunch &operator=(const BoundLaunch &) = delete;
 
+  /// The most that Kernel::getWorkspaceSize() may be on tensors of this kind.
+  Result<int64_t> getWorkspaceSize() const;
+
   /// Launches as Kernel::launch does, on tensors at `addresses`: those of the
   /// arguments, then of the results. That of a scalar is not looked at.
   Status launch(CUstream stream, const uint64_t *addresses,

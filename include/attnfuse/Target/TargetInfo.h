@@ -30,17 +30,6 @@ class TargetAttr;
 
 /// One machine. The names of its facts in an attribute are those of the fields
 /// in snake case (`sm_count`). Rates are per SM and per clock.
-/// What rotating k costs on a machine, for Analysis/RotationCalculus.h. By the
-/// fused way, in every visit of a key tile, what is not hidden behind the
-/// products: so many clocks of an SM, and so many for 1024 features that are
-/// rotated. By a kernel of its own: its launch, and what it moves.
-struct RotationFacts {
-  double clocksPerVisit = 0;
-  double clocksPerKiFeature = 0;
-  double launchNs = 0;
-  double gbPerSecond = 0;
-};
-
 struct TargetInfo {
   /// Name in the table, such as "h200" or "sm_86".
   std::string name;
@@ -61,7 +50,14 @@ struct TargetInfo {
   int64_t l2BytesPerClock = 0;
   double dramGbPerSecond = 0;
   int64_t l2Bytes = 0;
-  RotationFacts rotation;
+
+  // What rotating k costs (Analysis/RotationCalculus.h).
+  /// In the attention's kernel: clocks of an SM for each 1024 features of a key
+  /// tile, in every visit, that the products do not hide.
+  double keyRotationClocks = 0;
+  /// By a kernel before it: its launch, and what it moves.
+  double rotationLaunchNs = 0;
+  double rotationGbPerSecond = 0;
 
   /// Dynamic shared memory that one block may ask for (by opting in).
   int64_t maxSharedPerBlock = 0;

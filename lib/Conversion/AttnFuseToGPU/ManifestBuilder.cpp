@@ -51,8 +51,10 @@ void ManifestBuilder::addCheck(json::Value holds, const Twine &message) {
   // What the types settle needs no check in every call.
   if (evaluate(holds) == 1)
     return;
-  checks.push_back(
-      json::Object{{"holds", std::move(holds)}, {"message", message.str()}});
+  json::Value check =
+      json::Object{{"holds", std::move(holds)}, {"message", message.str()}};
+  if (!llvm::is_contained(checks, check))
+    checks.push_back(std::move(check));
 }
 
 ManifestBuilder::ManifestBuilder(AttentionOp op, ArrayRef<RopeOp> rotations,
@@ -228,8 +230,14 @@ json::Value ManifestBuilder::getNumTiles(int64_t tileM) {
 }
 
 json::Value ManifestBuilder::getFewTilesCondition(int64_t tileM) {
-  return apply("le", getNumTiles(tileM),
-               apply("mul", kFewTilesPerSm, "$sm_count"));
+  json::Value isFew = apply("le", getNumTiles(tileM),
+                            apply("mul", kFewTilesPerSm, "$sm_count"));
+  if (tileM <= kWarpgroupRows * 2)
+    return isFew;
+  // The second of two such tiles would be half empty.
+  json::Value isShort =
+      apply("le", getDim(op.getQuery(), 2), kWarpgroupRows * 4);
+  return apply("max", std::move(isFew), std::move(isShort));
 }
 
 json::Object

@@ -279,3 +279,12 @@ func.func @yield_parent(%s: f32) {
   // expected-error @below {{'attnfuse.yield' op expects parent op 'attnfuse.attention'}}
   attnfuse.yield %s : f32
 }
+
+// -----
+
+func.func @plan_of_q(%q: tensor<1x4x?x64xf16>) -> tensor<1x4x?x64xf16> {
+  // expected-error @+1 {{expected q to be fused or split, got by_size}}
+  %o = attnfuse.attention q(%q) k(%q) v(%q) softmax {rotation_plan = #attnfuse.rotation_plan<q = by_size, k = fused>, scale = 0.125 : f64}
+      : (tensor<1x4x?x64xf16>, tensor<1x4x?x64xf16>, tensor<1x4x?x64xf16>) -> tensor<1x4x?x64xf16>
+  return %o : tensor<1x4x?x64xf16>
+}

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""Times where rotations are done: nowhere, of q in the kernel, of k in the kernel or before it.
+
+    benchmarks/rotation_sweep.py run OUT.json [--quick]     on a machine with a GPU, needs PyTorch
+    benchmarks/rotation_sweep.py report OUT.json            anywhere: predictions beside it, regret
+
+Kernels are compiled once per variant for all sizes and timed as CUDA graphs, variants of one shape in
+turns, medians of the rounds. `run` needs libattnfuse.so (ATTNFUSE_LIBRARY) and, to save time, a ptxas.
+`report` asks attnfuse-compile (build/bin) what is predicted.
+"""
+
+import argparse
+import concurrent.futures
+import ctypes
+import json
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WAYS = ("none", "q", "fused", "split")
+BLOCK = 128
+
+
+def module_text(mask, dim, way, sizes=None):
+    """The variant; `sizes` makes its types static."""
+    batch, heads, key_heads, queries, keys = sizes or "?????"
+    q, k = (f"tensor<{batch}x{h}x{n}x{dim}xbf16>" for h, n in ((heads, queries), (key_heads, keys)))
+    s, table = f"tensor<{batch}x{heads}x{queries}x{keys}xf32>", f"tensor<?x{dim // 2}xf32>"
+    arguments = [f"%q: {q}", f"%k: {k}", f"%v: {k}"]
+    body, names = [], ["%q", "%k"]
+    if way != "none":
+        arguments += [f"%cos: {table}", f"%sin: {table}"]
+        for i, (name, kind) in enumerate((("q", q), ("k", k))[: 1 if way == "q" else 2]):
+            body.append(f"%{name}r = attnfuse.rope %{name}, %cos, %sin half : {kind}, {table}, {table}")
+            names[i] = f"%{name}r"
+    body.append(f"%s = attnfuse.scaled_dot_product {names[0]}, {names[1]} : {q}, {k} -> {s}")
+    scores = "%s"
+    if mask == "blocks":
+        arguments += ["%rows: tensor<?xi32>", "%columns: tensor<?xi32>"]
+        body.append(
+            f"%m = attnfuse.block_sparse %s, %rows, %columns {{query_block = {BLOCK} : i64, key_block = "
+            f"{BLOCK} : i64}} : {s}, tensor<?xi32>, tensor<?xi32>"
+        )
+        scores = "%m"
+    elif mask.startswith("window"):
+        body.append(f"%m = attnfuse.sliding_window %s bottom_right {{left = {int(mask[6:]) - 1} : i64, right = 0 : i64}} : {s}")
+        scores = "%m"
+    elif mask == "causal":
+        body.append(f"%m = attnfuse.causal %s bottom_right : {s}")
+        scores = "%m"
+    body.append(f"%p = attnfuse.softmax {scores} : {s}")
+    body.append(f"%o = attnfuse.weighted_sum %p, %v : {s}, {k} -> {q}")
+    body.append(f"return %o : {q}")
+    lines = "\n  ".join(body)
+    return f"func.func @f({', '.join(arguments)}) -> {q} {{\n  {lines}\n}}\n"
+
+
+def shapes(quick):
+    """(mask, dim, batch, query heads, key heads, queries, keys); about 8192 tokens."""
+    groups = ((16, 16), (32, 8), (32, 4), (16, 1))
+    for dim in (128, 64):
+        for heads, key_heads in groups:
+            for n in (128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768):
+                if quick and n not in (256, 1024, 4096):
+                    continue
+                yield "causal", dim, max(1, 8192 // n), heads, key_heads, n, n
+        for heads, key_heads in groups[:2]:
+            for n in (256, 512, 1024, 4096):
+                yield "dense", dim, max(1, 8192 // n), heads, key_heads, n, n
+            for window in (128, 512, 4096):
+                for n in (1024, 16384):
+                    yield f"window{window}", dim, max(1, 16384 // n), heads, key_heads, n, n
+            for n in (1024, 8192):
+                yield "dense", dim, 8, heads, key_heads, 1, n
+            for n in (2048, 8192):
+                yield "blocks", dim, max(1, 8192 // n), heads, key_heads, n, n
+
+
+def block_list(torch, n):
+    """The diagonal, the block before it and the first, of BLOCK queries each."""
+    rows, columns = [0], []
+    for i in range((n + BLOCK - 1) // BLOCK):
+        columns += sorted({0, max(i - 1, 0), i})
+        rows.append(len(columns))
+    return [torch.tensor(x, dtype=torch.int32, device="cuda") for x in (rows, columns)]
+
+
+#===-----------------------------------------------------------------------===#
+# On a GPU
+#===-----------------------------------------------------------------------===#
+
+
+def compile_variant(job):
+    """(code, manifest) of one variant."""
+    sys.path.insert(0, os.path.join(HERE, "..", "python"))
+    from attnfuse import native
+
+    chip, mask, dim, way = job
+    fused = native.compile_module(module_text(mask, dim, way), None, "fused").code.decode()
+    plan = {"split": "split"}.get(way, "fused")
+    fused = fused.replace("{scale =", f"{{rotation_plan = #attnfuse.rotation_plan<q = fused, k = {plan}>, scale =")
+    compiled = native.compile_module(fused, chip, "ptx")
+    code = compiled.code
+    try:
+        done = subprocess.run(["ptxas", f"-arch={chip}", "-", "-o", f"/tmp/rotation_sweep.{os.getpid()}"],
+                              input=code, capture_output=True)
+        if done.returncode == 0:
+            with open(f"/tmp/rotation_sweep.{os.getpid()}", "rb") as file:
+                code = file.read()
+    except OSError:
+        pass
+    return job, code, compiled.manifest
+
+
+class Loaded:
+    def __init__(self, native, code, manifest):
+        self.native = native
+        self.kernel = native.Kernel(0, native.Compiled(code, manifest, ""), "f")
+
+    def bind(self, torch, tensors):
+        values = (self.native.Value * len(tensors))()
+        kinds = {torch.bfloat16: "bf16", torch.float32: "f32", torch.int32: "i32"}
+        for value, tensor in zip(values, tensors):
+            value.describe(kinds[tensor.dtype], tensor.shape, tensor.stride())
+            value.data = tensor.data_ptr()
+        size = ctypes.sizeof(self.native.Value)
+        results = (self.native.Value * 1).from_buffer(values, (len(tensors) - 1) * size)
+        arguments = (self.native.Value * (len(tensors) - 1)).from_buffer(values)
+        launch = self.native.Launch(self.kernel, arguments, results)
+        if not launch.handle:
+            raise RuntimeError(self.native.last_error())
+        library = self.native._library
+        library.attnfuseLaunchGetWorkspaceSize.restype = ctypes.c_int64
+        library.attnfuseLaunchGetWorkspaceSize.argtypes = [ctypes.c_void_p]
+        run = library.attnfuseLaunchRunInWorkspace
+        run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64]
+        workspace = torch.empty(max(256, library.attnfuseLaunchGetWorkspaceSize(launch.handle)),
+                                dtype=torch.uint8, device="cuda")
+        addresses = (ctypes.c_uint64 * len(tensors))(*[tensor.data_ptr() for tensor in tensors])
+
+        def call():
+            stream = torch.cuda.current_stream().cuda_stream
+            if run(launch.handle, stream, addresses, workspace.data_ptr()):
+                raise RuntimeError(self.native.last_error())
+
+        call.keep = (launch, workspace, values)
+        return call
+
+
+def time_graphs(torch, calls, rounds):
+    """Seconds of each call, medians."""
+    graphs, counts = [], []
+    for call in calls:
+        call()
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        call()
+        end.record()
+        end.synchronize()
+        count = max(1, min(16, int(400e-6 / max(start.elapsed_time(end) * 1e-3, 1e-6))))
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(count):
+                call()
+        graphs.append(graph)
+        counts.append(count)
+    times = [[] for _ in calls]
+    for _ in range(rounds):
+        for i, graph in enumerate(graphs):
+            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            start.record()
+            graph.replay()
+            end.record()
+            end.synchronize()
+            times[i].append(start.elapsed_time(end) * 1e-3 / counts[i])
+    return [sorted(each)[len(each) // 2] for each in times]
+
+
+def run(options):
+    import torch
+
+    sys.path.insert(0, os.path.join(HERE, "..", "python"))
+    from attnfuse import native
+
+    all_shapes = list(shapes(options.quick))
+    capability = torch.cuda.get_device_capability()
+    chips = ["sm_90a", "sm_90"] if capability == (9, 0) else [f"sm_{capability[0]}{capability[1]}"]
+    jobs = [(chip, mask, dim, way) for chip in chips
+            for mask, dim in dict.fromkeys((s[0], s[1]) for s in all_shapes) for way in WAYS]
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        kernels = {job: Loaded(native, code, manifest) for job, code, manifest in pool.map(compile_variant, jobs)}
+    print(f"compiled {len(jobs)} variants", flush=True)
+    most = max(b * max(h * n, kh * m) * d for _, d, b, h, kh, n, m in all_shapes)
+    torch.manual_seed(0)
+    pools = [torch.randn(most, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
+    output = torch.empty(most, device="cuda", dtype=torch.bfloat16)
+    results = []
+    for number, (mask, dim, batch, heads, key_heads, queries, keys) in enumerate(all_shapes):
+        q_shape, k_shape = (batch, heads, queries, dim), (batch, key_heads, keys, dim)
+        view = lambda pool, shape: pool[: torch.Size(shape).numel()].view(shape)
+        q, k, v, o = view(pools[0], q_shape), view(pools[1], k_shape), view(pools[2], k_shape), view(output, q_shape)
+        angles = torch.outer(torch.arange(keys, device="cuda"), 500000.0 ** (-torch.arange(dim // 2, device="cuda") * 2 / dim))
+        tables = [angles.cos(), angles.sin()]
+        lists = block_list(torch, queries) if mask == "blocks" else []
+        for chip in chips:
+            try:
+                calls = [kernels[chip, mask, dim, way].bind(torch, [q, k, v, *(tables if way != "none" else []), *lists, o])
+                         for way in WAYS]
+                seconds = time_graphs(torch, calls, 5 if options.quick else 9)
+            except RuntimeError as error:
+                print(f"{chip} {mask} {dim} {q_shape} {k_shape}: {error}", flush=True)
+                continue
+            entry = dict(chip=chip, mask=mask, dim=dim, batch=batch, heads=heads, key_heads=key_heads,
+                         queries=queries, keys=keys, **dict(zip(WAYS, seconds)))
+            if lists:
+                entry["blocks"] = lists[1].numel()
+            results.append(entry)
+        print(f"\r{number + 1} of {len(all_shapes)}", end="", flush=True)
+    print()
+    with open(options.file, "w") as file:
+        json.dump(dict(device=torch.cuda.get_device_name(), results=results), file, indent=1)
+
+
+#===-----------------------------------------------------------------------===#
+# Anywhere
+#===-----------------------------------------------------------------------===#
+
+
+def predict(entry, target):
+    """(seconds added by the fused way, by the split one, whether fused is chosen)."""
+    sizes = [entry[key] for key in ("batch", "heads", "key_heads", "queries", "keys")]
+    text = module_text(entry["mask"], entry["dim"], "fused", sizes)
+    if "blocks" in entry:
+        # The length of the list decides.
+        text = text.replace("%columns: tensor<?xi32>", f"%columns: tensor<{entry['blocks']}xi32>")
+        text = text.replace("tensor<?xi32>, tensor<?xi32>", f"tensor<?xi32>, tensor<{entry['blocks']}xi32>")
+    done = subprocess.run(
+        [os.path.join(HERE, "..", "build", "bin", "attnfuse-compile"), "-", "--emit=schedule"],
+        input=f"module attributes {{attnfuse.target = #attnfuse.target<{target}>}} {{\n{text}}}\n",
+        capture_output=True, text=True, check=True)
+    found = re.search(r"k = (\w+), k_fused_ps = (\d+), k_split_ps = (\d+)", done.stdout)
+    return float(found[2]) * 1e-12, float(found[3]) * 1e-12, found[1] == "fused"
+
+
+def report(options):
+    with open(options.file) as file:
+        data = json.load(file)
+    regrets = {}
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        # The same machine, for code of the other chip.
+        facts = '"same", {chip = "sm_90", clock_ghz = 1.5 : f64, rotation_gb_per_second = 3600.0 : f64}'
+        targets = [f'"{options.target}"' if e["chip"] != "sm_90" else facts for e in data["results"]]
+        predictions = list(pool.map(predict, data["results"], targets))
+    print("chip mask dim BxHq/Hkv Nq Nkv | us: none q fused split | k added: fused split, predicted fused split | regret %")
+    for e, (fused, split, is_fused) in zip(data["results"], predictions):
+        chosen = e["fused"] if is_fused else e["split"]
+        regret = chosen / min(e["fused"], e["split"]) - 1
+        regrets.setdefault(e["chip"], []).append(regret)
+        print(f"{e['chip']} {e['mask']} {e['dim']} {e['batch']}x{e['heads']}/{e['key_heads']} {e['queries']} {e['keys']} | "
+              + " ".join(f"{e[w] * 1e6:.1f}" for w in WAYS)
+              + f" | {(e['fused'] - e['q']) * 1e6:.1f} {(e['split'] - e['q']) * 1e6:.1f}, {fused * 1e6:.1f} {split * 1e6:.1f} | {regret * 100:.1f}"
+              + (" fused" if is_fused else ""))
+    for chip, values in regrets.items():
+        print(f"{chip}: {len(values)} shapes, regret {100 * sum(values) / len(values):.2f} % on average, {100 * max(values):.1f} % at most")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("mode", choices=("run", "report"))
+    parser.add_argument("file")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--target", default="h200", help="the machine that was measured")
+    options = parser.parse_args()
+    run(options) if options.mode == "run" else report(options)
+
+
+if __name__ == "__main__":
+    main()
