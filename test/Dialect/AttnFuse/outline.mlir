@@ -112,3 +112,18 @@ func.func @constants(%q: tensor<1x4x64x64xf16>) -> tensor<1x4x64x64xf16> {
          tensor<2xi32>, tensor<1xi32>) -> tensor<1x4x64x64xf16>
   return %o : tensor<1x4x64x64xf16>
 }
+
+// -----
+
+// A graph region allows an op to be its own operand, and rotations in a circle.
+// CHECK-LABEL: module @graph
+// CHECK:         %[[Q:[0-9]+]] = attnfuse.rope %[[R:[0-9]+]], %
+// CHECK:         %[[R]] = attnfuse.rope %[[Q]], %
+// CHECK:         %[[O:[0-9]+]] = attnfuse.launch @attention_0 ins(%[[Q]], %[[O]] :
+module @graph {
+  %q = attnfuse.rope %r, %t, %t half : tensor<1x2x8x64xf16>, tensor<512x32xf32>, tensor<512x32xf32>
+  %r = attnfuse.rope %q, %t, %t half : tensor<1x2x8x64xf16>, tensor<512x32xf32>, tensor<512x32xf32>
+  %o = attnfuse.attention q(%q) k(%o) v(%q) softmax {scale = 0.125 : f64}
+      : (tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16>) -> tensor<1x2x8x64xf16>
+  %t = tensor.empty() : tensor<512x32xf32>
+}

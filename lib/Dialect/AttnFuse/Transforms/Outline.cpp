@@ -137,8 +137,9 @@ private:
 void Outliner::outline(AttentionOp op) {
   Location loc = op.getLoc();
   OpBuilder b(op);
-  SmallVector<Operation *> ops;
-  llvm::append_range(ops, collectRotations(op));
+  SmallVector<Operation *> rotations =
+      llvm::to_vector_of<Operation *>(collectRotations(op));
+  SmallVector<Operation *> ops = rotations;
   ops.push_back(op);
   llvm::SetVector<Value> inputs;
   SmallVector<Value> constants;
@@ -146,7 +147,7 @@ void Outliner::outline(AttentionOp op) {
     for (Value operand : part->getOperands())
       if (isKernelConstant(operand))
         constants.push_back(operand);
-      else if (!llvm::is_contained(ops, operand.getDefiningOp()))
+      else if (!llvm::is_contained(rotations, operand.getDefiningOp()))
         inputs.insert(operand);
 
   auto function = func::FuncOp::create(
@@ -175,7 +176,7 @@ void Outliner::outline(AttentionOp op) {
 
   SmallVector<Value> outs;
   for (Value result : op->getResults())
-    outs.push_back(createDestination(b, op, result, ops));
+    outs.push_back(createDestination(b, op, result, rotations));
   auto launch = LaunchOp::create(b, loc, op->getResultTypes(),
                                  SymbolRefAttr::get(function),
                                  inputs.getArrayRef(), outs, getStream(op));
