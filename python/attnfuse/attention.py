@@ -155,7 +155,7 @@ class Attention:
                 continue
             array = to_numpy(leaf.value, operand.name)
             keep.append(array)
-            _describe_numpy(value, array, operand.element)
+            _describe_numpy(value, array, operand.element, operand.name)
         query = bound[program.query]
         shapes = program.result_shapes(query.shape, bound[program.value].shape)
         results = (native.Value * len(shapes))()
@@ -193,7 +193,11 @@ class Attention:
         """What the compiler decides for operands like these: what is fused, which rotations are part
         of the kernel, the schedule, and what it takes from the machine."""
         program, _ = self.program(self.bind(args, operands))
-        return cache.ptx(program, _check_target(target)).explanation
+        target = _check_target(target)
+        # Says whether there is a kernel at all.
+        cache.ptx(program, target)
+        # Remarks name lines, which what is cached may have from another file.
+        return native.compile_module(program.located_text, target, "schedule").explanation
 
 
 def attention(function):
@@ -295,10 +299,13 @@ def to_numpy(value, name):
     return np.asarray(value)
 
 
-def _describe_numpy(value, array, element):
+def _describe_numpy(value, array, element, name="output"):
     width = array.dtype.itemsize
     if any(stride % width for stride in array.strides):
-        raise OperandError("expected strides that are whole elements; make the array contiguous")
+        raise OperandError(
+            f"operand '{name}': expected strides that are whole elements; pass "
+            f"np.ascontiguousarray({name})"
+        )
     value.describe(element, array.shape, [stride // width for stride in array.strides])
     value.data = array.ctypes.data
 

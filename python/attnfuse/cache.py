@@ -71,18 +71,13 @@ def _read(path):
         statistics["damaged"] += 1
         return None
     entry = json.loads(payload)
-    return native.Compiled(entry["code"].encode(), entry["manifest"], entry["explanation"])
+    return native.Compiled(entry["code"].encode(), entry["manifest"], "")
 
 
 def _write(path, compiled):
     """A disk that is full or read-only costs time, not the result."""
-    payload = json.dumps(
-        {
-            "code": compiled.code.decode(),
-            "manifest": compiled.manifest,
-            "explanation": compiled.explanation,
-        }
-    ).encode()
+    entry = {"code": compiled.code.decode(), "manifest": compiled.manifest}
+    payload = json.dumps(entry).encode()
     checksum = hashlib.sha256(payload).hexdigest().encode()
     temporary = None
     try:
@@ -119,7 +114,7 @@ def _once(key, build):
 
 
 def ptx(program, target):
-    """The program's PTX, manifest and explanation for a target."""
+    """The program's PTX and manifest for a target."""
     # Lines of the source are in errors only.
     key = _digest(native.version(), native.build_id(), "ptx", target, program.text)
 

@@ -271,10 +271,10 @@ class Launch:
         self.handle = _library.attnfuseKernelBind(
             kernel.handle, arguments, len(arguments), results, len(results)
         )
-        #: Bytes that run_launch wants beside the tensors.
-        self.workspace_size = (
-            _library.attnfuseLaunchGetWorkspaceSize(self.handle) if self.handle else 0
-        )
+        #: Bytes that run_launch wants beside the tensors; where it cannot be said, it helps itself.
+        self.workspace_size = 0
+        if self.handle:
+            self.workspace_size = max(0, _library.attnfuseLaunchGetWorkspaceSize(self.handle))
 
     def __del__(self):
         if self.handle and _library is not None and not _is_finalizing():

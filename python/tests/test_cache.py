@@ -42,6 +42,7 @@ def test_memory_and_disk(counts):
     assert counts() == {"memory": 1, "disk": 1, "compiled": 1, "damaged": 0}
     assert len(entries()) == 1
     assert causal.explain(*SPECS, target="sm_80").startswith("causal for sm_80")
+    assert counts()["compiled"] == 1
     assert causal.lower(*SPECS, level="ptx", target="sm_90a") != ptx
     assert len(entries()) == 2
 

@@ -113,6 +113,12 @@ def test_elements(tensors):
     )
 
 
+def test_strides_of_parts_of_elements(tensors):
+    q, k, v = tensors
+    record = np.zeros(q.shape, np.dtype([("x", np.float32), ("y", np.int8)]))["x"]
+    refused(r"operand 'q': expected strides .*np\.ascontiguousarray\(q\)", causal, record, k, v)
+
+
 def tables(rows=64, dim=16):
     cos, sin = af.build_rope_cache(rows, dim)
     return {"cos": cos, "sin": sin}
@@ -207,6 +213,8 @@ def test_gpu_only_limits(tensors):
         target="sm_80",
         error=af.CompileError,
     )
+    with pytest.raises(af.CompileError, match="f16 or bf16 for the GPU"):
+        causal.explain(*tensors, target="sm_80")
     refused(
         "unknown chip or machine 'gtx'; known are",
         causal.lower,
