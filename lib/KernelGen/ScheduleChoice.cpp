@@ -229,10 +229,6 @@ KernelPipeline choosePipeline(const ScheduleProblem &problem, int64_t headDim,
                               int64_t groups) {
   KernelPipeline pipeline;
   bool isDense = !problem.hasBand && !problem.keyBlock;
-  if (headDim <= 64 && isDense) {
-    pipeline.rowOrder = RowOrder::Joint;
-    return pipeline;
-  }
   pipeline.skipRescale = true;
   if (headDim <= 64) {
     pipeline.partialSums = 2;

@@ -62,7 +62,7 @@ TargetInfo machine(StringRef name, TargetInfo info, int64_t smCount,
   // other machines: the instructions are the same, and the rotation of a tensor
   // moves it at the speed of memory. See docs/rotation-calculus.md.
   info.keyRotationClocks = 130;
-  info.loaderRotationClocks = 480;
+  info.loaderRotationClocks = 440;
   info.rotationLaunchNs = 1000;
   info.rotationGbPerSecond = 0.84 * dramGbPerSecond;
   return info;

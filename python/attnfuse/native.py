@@ -7,6 +7,7 @@
 import ctypes
 import functools
 import os
+import sys
 
 from .errors import CompileError, Error
 
@@ -282,6 +283,5 @@ class Launch:
 
 
 def _is_finalizing():
-    import sys
-
+    # By then modules' names may be gone, and nothing can be imported.
     return sys is None or sys.is_finalizing()

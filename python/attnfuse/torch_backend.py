@@ -100,6 +100,10 @@ def _refuse_gradient(attention):
 # ===-----------------------------------------------------------------------===#
 
 
+#: Of the parts of a layout. Inductor writes the text into a line of Python as it is.
+_SEPARATOR = ";"
+
+
 def _call_op(attention, args, operands):
     """The call as torch.ops.attnfuse.attention, which takes tensors, ints and a text that says what is
     what."""
@@ -112,7 +116,7 @@ def _call_op(attention, args, operands):
         layout.append(_pack(name, value, tensors, scalars))
     for name, value in operands.items():
         layout.append(_pack(name, value, tensors, scalars))
-    results = torch.ops.attnfuse.attention(attention.number, "\n".join(layout), tensors, scalars)
+    results = torch.ops.attnfuse.attention(attention.number, _SEPARATOR.join(layout), tensors, scalars)
     # A function that returns a tuple returns two.
     return tuple(results) if len(results) > 1 else results[0]
 
@@ -126,14 +130,14 @@ def _pack(name, value, tensors, scalars):
         tensors.append(value.col_indices)
         return f"{name}:m{value.query_block},{value.key_block}"
     if value is None or isinstance(value, (bool, str, float)):
-        return f"{name}:c{value!r}"
+        return f"{name}:c{value!r}".replace(_SEPARATOR, "\\x3b")
     scalars.append(value)
     return name + ":i"
 
 
 def _unpack(layout, tensors, scalars):
     operands, tensors, scalars = {}, list(tensors), list(scalars)
-    for line in layout.split("\n"):
+    for line in layout.split(_SEPARATOR):
         name, _, kind = line.partition(":")
         if kind == "t":
             operands[name] = tensors.pop(0)

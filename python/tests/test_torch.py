@@ -244,7 +244,7 @@ def test_gradients():
         with torch.no_grad():
             assert torch.equal(causal(operand, k, v), causal(q, k, v))
         with pytest.raises(af.GradientError):
-            torch.ops.attnfuse.attention(causal.number, "q:t\nk:t\nv:t", [operand, k, v], [])
+            torch.ops.attnfuse.attention(causal.number, "q:t;k:t;v:t", [operand, k, v], [])
     bias = torch.zeros(13, 21, requires_grad=True)
     with pytest.raises(af.GradientError):
         biased(q, k, v, bias=bias)
@@ -323,7 +323,7 @@ def test_op_is_sound():
     q, k, v = tensors()
     torch.library.opcheck(
         torch.ops.attnfuse.attention.default,
-        (causal.number, "q:t\nk:t\nv:t", [q, k, v], []),
+        (causal.number, "q:t;k:t;v:t", [q, k, v], []),
         test_utils=("test_schema", "test_faketensor"),
     )
 

@@ -225,10 +225,10 @@ TEST_F(RotationCostsTest, OverlapTakesOff) {
     return RotationCosts(parse({}), sizes, {128, 128, true}, target)
         .fused.getInteger();
   };
-  // 8 x 500 clocks, less 1.35 x 1024 of products: 2617.6 at 2 GHz on 100 SMs,
-  // of 10000 visits; 1500 of each of 1000 tiles are hidden.
-  EXPECT_EQ(getFused(), 10000 * 13088 - 1000 * 7500);
-  target.loaderRotationClocks = 100;
+  // 640 + 8 x 500 clocks, less 1.35 x 1024 of products: 3257.6 at 2 GHz on 100
+  // SMs, of 10000 visits; 64 x 9.4 of each of 1000 tiles are hidden.
+  EXPECT_EQ(getFused(), 10000 * 16288 - 1000 * 3008);
+  target.loaderRotationClocks = 50;
   EXPECT_EQ(getFused(), 0);
 }
 

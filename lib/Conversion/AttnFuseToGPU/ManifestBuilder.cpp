@@ -234,9 +234,8 @@ json::Value ManifestBuilder::getFewTilesCondition(int64_t tileM) {
                             apply("mul", kFewTilesPerSm, "$sm_count"));
   if (tileM <= kWarpgroupRows * 2)
     return isFew;
-  // The second of two such tiles would be half empty.
-  json::Value isShort =
-      apply("le", getDim(op.getQuery(), 2), kWarpgroupRows * 4);
+  int64_t limit = op.getBands().empty() ? kShortQueries : kShortBandQueries;
+  json::Value isShort = apply("le", getDim(op.getQuery(), 2), limit);
   return apply("max", std::move(isFew), std::move(isShort));
 }
 

@@ -41,6 +41,15 @@ func.func @bias(%q: tensor<?x8x?x64xf16>, %k: tensor<?x8x?x64xf16>, %v: tensor<?
   return %o : tensor<?x8x?x64xf16>
 }
 
+// A tile of three warpgroups leaves short rows to the small one, too.
+// CHECK-LABEL: gpu.module @short_kernels attributes {attnfuse.manifest =
+// CHECK-SAME:      \22name\22:\22short$few_rows\22
+// CHECK-SAME:      \22when\22:[\22max\22,[\22le\22,[\22mul\22,[\22ceildiv\22,\22Nq\22,192],[\22mul\22,\22B\22,8]],[\22mul\22,3,\22$sm_count\22]],[\22le\22,\22Nq\22,2048]]
+func.func @short(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x8x?x64xbf16>, %v: tensor<?x8x?x64xbf16>) -> tensor<?x8x?x64xbf16> {
+  %o = attnfuse.attention q(%q) k(%k) v(%v) bands [#attnfuse.band<bottom_right, right = 0>] softmax {scale = 0.125 : f64} : (tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>) -> tensor<?x8x?x64xbf16>
+  return %o : tensor<?x8x?x64xbf16>
+}
+
 // CHECK-LABEL: gpu.module @asked_for_kernels attributes {attnfuse.manifest =
 // CHECK-NOT:     versions
 // CHECK:         llvm.func @asked_for(

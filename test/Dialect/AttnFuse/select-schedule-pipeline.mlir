@@ -4,7 +4,7 @@
 
 module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK-LABEL: func @d24(
-// CHECK: schedule <tile_m = 192, tile_n = 128, warps = 12, q_in_registers = false, pipeline = <stages = 2, ping_pong = true, row_order = joint,
+// CHECK: schedule <tile_m = 192, tile_n = 128, warps = 12, q_in_registers = false, pipeline = <stages = 2, ping_pong = true, row_order = rows,
 func.func @d24(%q: tensor<?x8x?x24xbf16>, %k: tensor<?x8x?x24xbf16>, %v: tensor<?x8x?x24xbf16>) -> tensor<?x8x?x24xbf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%v) softmax {scale = 0.125 : f64} : (tensor<?x8x?x24xbf16>, tensor<?x8x?x24xbf16>, tensor<?x8x?x24xbf16>) -> tensor<?x8x?x24xbf16>
   return %o : tensor<?x8x?x24xbf16>
