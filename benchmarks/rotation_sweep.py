@@ -254,7 +254,7 @@ def predict(entry, target):
     return float(found[2]) * 1e-12, float(found[3]) * 1e-12, found[1] == "fused"
 
 
-def predict_crossover(mask, dim, heads, key_heads, target, tokens=65536):
+def predict_crossover(mask, dim, heads, key_heads, target, tokens=8192):
     """The length from which on rotating k before the kernel is expected to pay, of about so many
     tokens; 0 if always."""
     low, high = 0, 16384
@@ -324,7 +324,9 @@ def plot(options):
         lengths = [e[x] for e in entries]
         predictions = [predict(e, get_target(e["chip"], options.target)) for e in entries]
         for i, way in enumerate(("fused", "split")):
-            measured = [max(e[way] - e["q"], 2e-7) * 1e6 for e in entries]
+            # Less than 1 % of a kernel's time is noise.
+            added = [e[way] - e["q"] for e in entries]
+            measured = [a * 1e6 if a > 0.01 * e["q"] else float("nan") for a, e in zip(added, entries)]
             axes.plot(lengths, measured, "o-", color=colors[way], label=f"{way}, measured", markersize=4)
             axes.plot(lengths, [p[i] * 1e6 for p in predictions], "--", color=colors[way], label=f"{way}, predicted")
         axes.set(xscale="log", yscale="log", title=title, xlabel="length", ylabel="added to the kernel, \u00b5s")
