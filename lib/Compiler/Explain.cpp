@@ -8,6 +8,7 @@
 #include "Explain.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
@@ -19,10 +20,32 @@ bool isBuildingBlock(Operation *op) {
          !op->getParentOfType<AttentionOp>() && !isa<AttentionOp>(op);
 }
 
-void printRotation(raw_ostream &os, StringRef what, RotationAttr rotation) {
-  if (rotation)
-    os << "  rotates " << what
-       << " in the kernel: " << stringifyPairing(rotation.getPairing()) << "\n";
+void printRotation(raw_ostream &os, StringRef what, RotationAttr rotation,
+                   std::optional<RotationWay> way) {
+  if (!way)
+    return;
+  os << "  rotates " << what;
+  switch (*way) {
+  case RotationWay::Fused:
+    os << " in the kernel";
+    break;
+  case RotationWay::Split:
+    os << " before it, by a kernel of its own";
+    break;
+  case RotationWay::BySize:
+    os << " in the kernel or before it, by the sizes of a launch";
+    break;
+  }
+  os << ": " << stringifyPairing(rotation.getPairing()) << "\n";
+}
+
+/// What the calculus expects of both ways, where it could compute it.
+void printRotationCosts(raw_ostream &os, RotationPlanAttr plan) {
+  if (plan && plan.getKFusedPs() && plan.getKSplitPs())
+    os << llvm::format("  expected of k: %.2f us in the kernel, %.2f us before "
+                       "it\n",
+                       double(*plan.getKFusedPs()) * 1e-6,
+                       double(*plan.getKSplitPs()) * 1e-6);
 }
 
 void printBand(raw_ostream &os, BandAttr band) {
@@ -51,8 +74,9 @@ int64_t getMostBlocksPerSm(const KernelResources &resources,
 }
 
 void printAttention(raw_ostream &os, AttentionOp op, const TargetInfo &target) {
-  printRotation(os, "q", op.getQRotationAttr());
-  printRotation(os, "k", op.getKRotationAttr());
+  printRotation(os, "q", op.getQRotationAttr(), op.getQueryRotationWay());
+  printRotation(os, "k", op.getKRotationAttr(), op.getKeyRotationWay());
+  printRotationCosts(os, op.getRotationPlanAttr());
   for (BandAttr band : op.getBands().getAsRange<BandAttr>())
     printBand(os, band);
   if (BlocksAttr blocks = op.getBlocksAttr())

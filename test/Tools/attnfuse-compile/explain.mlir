@@ -6,7 +6,7 @@
 // CHECK-NEXT: written: rope, rope, scaled_dot_product, full, causal, alibi, block_sparse, softmax, weighted_sum
 // CHECK-NEXT: fused: all of it, into one kernel
 // CHECK-NEXT: rotates q in the kernel: half
-// CHECK-NEXT: rotates k in the kernel: half
+// CHECK-NEXT: rotates k in the kernel or before it, by the sizes of a launch: half
 // CHECK-NEXT: keys visible to query i: 0 to i + off + 0, off = Nkv - Nq
 // CHECK-NEXT: visits only listed blocks of 64 queries and 32 keys
 // CHECK-NEXT: score chain: {{[0-9]+}} ops, 0 operands
