@@ -159,8 +159,15 @@ class Fuzzer:
         """True if upstream's driver, which knows none of our code, dies of the same
         text: our ops are unregistered ones to it."""
         mlir_opt = self.options.mlir_opt
+        if not mlir_opt:
+            return False
         common = [flag for flag in pipeline if flag in UPSTREAM]
-        return bool(mlir_opt and failure([mlir_opt, "--allow-unregistered-dialect", *common], text))
+        # It reads our ops in the generic form alone.
+        printed = subprocess.run([*self.command([]), "--mlir-print-op-generic"], input=text.encode(errors="surrogateescape"),
+                                 capture_output=True)
+        if printed.returncode == 0:
+            text = printed.stdout.decode(errors="surrogateescape")
+        return bool(failure([mlir_opt, "--allow-unregistered-dialect", *common], text))
 
     def report(self, number, case):
         self.shorten(case)
