@@ -16,7 +16,7 @@ tree=build/attnfuse-gpu-tests
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/examples" "$tree/Integration"
 cp build/portable/attnfuse-run "$tree/bin"
-cp benchmarks/gpu-tests/run.sh benchmarks/time-examples.sh LICENSE "$tree"
+cp benchmarks/gpu-tests/run.sh LICENSE "$tree"
 cp test/Integration/*.py "$tree/Integration"
 # More files than processes, so that a file that fails costs few calls.
 /usr/bin/python3 test/Integration/matrix.py "$tree/matrix" --device cuda --files 64
