@@ -5,7 +5,7 @@
 # x86-64 Linux and NVIDIA's driver.
 #
 #   ./run.sh [--device cuda:0] [--seed 1] [--jobs N] [--only SUBSTRING]
-#            [--rotation auto|fused|split|split_both]     of the matrix and the examples
+#            [--rotation auto|fused|split|split_both]
 #   ./run.sh --sanitize memcheck|racecheck|synccheck|initcheck   a sample only, under
 #                                                                compute-sanitizer
 #
@@ -76,7 +76,7 @@ run_file() {
 # What the traps owe is known only when they end; if they do not, that is one failure.
 run_traps() {
   "$python" Integration/traps.py --run="$PWD/bin/attnfuse-run" --device="$device" \
-    --out="$log/traps" --jobs="$jobs" >"$log/traps.log" 2>&1
+    --out="$log/traps" --jobs="$jobs" --rotation="$rotation" >"$log/traps.log" 2>&1
   status=$?
   count=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log/traps.log" | tail -n 1)
   echo "exit status $status" >>"$log/traps.log"

@@ -28,10 +28,11 @@ def load_npy(path, element_type):
 
 
 class Harness:
-    """Calls attnfuse-run; files go to `directory`. `layout` is how a GPU's tensors lie."""
+    """Calls attnfuse-run; files go to `directory`. `layout` is how a GPU's tensors lie, `rotation`
+    where they are rotated."""
 
-    def __init__(self, run, device, directory, layout="bhnd"):
-        self.run, self.device, self.layout = run, device, layout
+    def __init__(self, run, device, directory, layout="bhnd", rotation="auto"):
+        self.run, self.device, self.layout, self.rotation = run, device, layout, rotation
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
 
@@ -43,7 +44,8 @@ class Harness:
         """The finished process, for the module `text`."""
         source = self.directory / "input.mlir"
         source.write_text(text)
-        command = [self.run, str(source), f"--device={self.device}", f"--layout={self.layout}", *flags]
+        command = [self.run, str(source), f"--device={self.device}", f"--layout={self.layout}"]
+        command += [f"--rotation={self.rotation}", *flags]
         return subprocess.run(command, capture_output=True, text=True)
 
     def check(self, text, dims, seed=1):

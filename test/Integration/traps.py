@@ -1,6 +1,6 @@
 """Inputs that broke attention kernels elsewhere.
 
-  traps.py --run=PATH --out=DIR [--device=cpu] [--layout=bhnd] [--only=SUBSTRING] [--jobs=N]
+  traps.py --run=PATH --out=DIR [--device=cpu] [--layout=bhnd] [--rotation=auto] [--only=SUBSTRING] [--jobs=N]
 
 The last line is `N passed, M failed`.
 """
@@ -21,7 +21,7 @@ import traps_shapes
 def run_trap(options, name):
     """What is wrong, or None. Every trap has a directory of its own."""
     runner = harness.Harness(
-        options.run, options.device, pathlib.Path(options.out) / name, options.layout
+        options.run, options.device, pathlib.Path(options.out) / name, options.layout, options.rotation
     )
     test = traplib.TRAPS.get(name) or traplib.GPU_TRAPS[name]
     try:
@@ -36,6 +36,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--layout", default="bhnd", help="of tensors on a GPU")
+    parser.add_argument("--rotation", default="auto", help="where a GPU's kernels rotate")
     parser.add_argument("--only", default="", help="substring of the traps' names")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
