@@ -212,6 +212,7 @@ bool belongsToRotation(RoleKind kind) {
 /// Hands out unique names.
 class NameTable {
 public:
+  void take(StringRef name) { taken.insert(name); }
   std::string claim(StringRef wanted) {
     std::string name = wanted.str();
     for (unsigned suffix = 1; !taken.insert(name).second; ++suffix)
@@ -227,8 +228,7 @@ private:
 /// default name never takes one of them away.
 template <typename GetAttr>
 void assignNames(std::vector<ArgumentRole> &roles, StringRef otherName,
-                 GetAttr getNameAttr) {
-  NameTable names;
+                 GetAttr getNameAttr, NameTable names = {}) {
   for (auto [index, role] : llvm::enumerate(roles))
     if (auto attr = dyn_cast_or_null<StringAttr>(getNameAttr(index)))
       if (!attr.empty())
@@ -305,8 +305,13 @@ mlir::attnfuse::getResultRoles(func::FuncOp function) {
       else if (attention || (softmax && value == softmax.getLse()))
         role.kind = RoleKind::LogSumExp;
     }
-  assignNames(roles, "result", [&](unsigned index) {
-    return function.getResultAttr(index, kNameAttr);
-  });
+  // Manifests tell all tensors of a function apart by their names.
+  NameTable names;
+  for (const ArgumentRole &argument : getArgumentRoles(function))
+    names.take(argument.name);
+  assignNames(
+      roles, "result",
+      [&](unsigned index) { return function.getResultAttr(index, kNameAttr); },
+      std::move(names));
   return roles;
 }

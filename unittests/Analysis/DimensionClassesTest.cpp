@@ -101,6 +101,24 @@ TEST(ArgumentRolesTest, FusedOpWithNamesInTheIR) {
   EXPECT_EQ(getRoleStrings(roles), (Strings{"query", "cos", "slopes", "bias"}));
 }
 
+TEST(ArgumentRolesTest, ResultsAndArgumentsHaveDifferentNames) {
+  TestModule module(R"(
+    func.func @f(%q: tensor<1x1x4x16xf16> {attnfuse.name = "output"},
+                 %k: tensor<1x1x4x16xf16> {attnfuse.name = "lse"})
+        -> (tensor<1x1x4x16xf16>,
+            tensor<1x1x4xf32> {attnfuse.name = "output"}) {
+      %o, %l = attnfuse.attention q(%q) k(%k) v(%k) softmax {scale = 1.0 : f64}
+          : (tensor<1x1x4x16xf16>, tensor<1x1x4x16xf16>, tensor<1x1x4x16xf16>)
+          -> (tensor<1x1x4x16xf16>, tensor<1x1x4xf32>)
+      return %o, %l : tensor<1x1x4x16xf16>, tensor<1x1x4xf32>
+    })");
+  ASSERT_TRUE(module.getFunction());
+  EXPECT_EQ(getNames(getArgumentRoles(module.getFunction())),
+            (Strings{"output", "lse"}));
+  EXPECT_EQ(getNames(getResultRoles(module.getFunction())),
+            (Strings{"output_2", "output_1"}));
+}
+
 class DimensionsTest : public ::testing::Test {
 protected:
   DimensionsTest() : module(kChain) {
