@@ -139,6 +139,13 @@ private:
     return tensor;
   }
 
+  bool isScalar(std::string_view name) const {
+    return std::any_of(function.arguments.begin(), function.arguments.end(),
+                       [&](const ManifestTensor &argument) {
+                         return argument.isScalar() && argument.name == name;
+                       });
+  }
+
   /// The index of the tensor `name`, which is no scalar.
   std::optional<size_t> findTensor(std::string_view name) const {
     for (size_t i = 0; i < function.getNumTensors(); ++i)
@@ -399,7 +406,7 @@ private:
            where);
     for (const ManifestDim &dim : tensor.shape)
       if (const auto *name = std::get_if<std::string>(&dim))
-        if (!names.count(*name))
+        if (!names.count(*name) || isScalar(*name))
           fail("the dimension '" + *name + "' of workspace '" + tensor.name +
                "' is none of " + where);
     // Rows are whole 16 bytes where a tensor map can be made at all.

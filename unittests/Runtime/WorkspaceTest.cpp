@@ -167,6 +167,13 @@ TEST_F(WorkspaceTest, Malformed) {
   EXPECT_EQ(getErrorOf(manifestText(R"("shape": ["M", 64])")),
             "malformed manifest: the dimension 'M' of workspace 'x.copy' is "
             "none of function 'f'");
+  // A scalar is no size: it may be negative.
+  std::string scalar = manifestText(R"("shape": ["n", 3, "N", 64])");
+  scalar.replace(scalar.find(R"({"name": "x")"), 0,
+                 R"({"name": "n", "role": "", "type": "i64", "shape": []},)");
+  EXPECT_EQ(getErrorOf(scalar),
+            "malformed manifest: the dimension 'n' of workspace 'x.copy' is "
+            "none of function 'f'");
   EXPECT_EQ(getErrorOf(manifestText(R"("shape": [])")),
             "malformed manifest: expected dimensions of workspace 'x.copy' of "
             "function 'f'");
