@@ -84,7 +84,7 @@ static llvm::Expected<HostView> getView(const AttnfuseValue &value, Type type,
     if (size < 0)
       return makeError(what + ": expected dimension " + Twine(dim) +
                        " to be at least 0, got " + Twine(size));
-  if (!view.data && view.getNumElements() != 0)
+  if (!view.data && !llvm::is_contained(view.sizes, 0))
     return makeError(what + ": expected memory, got a null pointer");
   return view;
 }
@@ -157,15 +157,12 @@ static llvm::Error run(const AttnfuseCpuFunction &function,
 
   DimensionSizes sizes(classes);
   std::vector<HostTensor> hostArguments, hostResults;
-  SmallVector<HostView> resultViews;
+  // Those of scalars stay empty.
+  SmallVector<HostView> argumentViews(arguments.size()), resultViews;
   for (auto [index, value] : llvm::enumerate(arguments)) {
     Type expected = type.getInput(index);
-    if (!isa<RankedTensorType>(expected)) {
-      hostArguments.emplace_back(*getHostElementType(expected),
-                                 std::vector<int64_t>());
-      hostArguments.back().setInt(0, value.scalar);
+    if (!isa<RankedTensorType>(expected))
       continue;
-    }
     auto view =
         getView(value, expected,
                 "argument '" + classes.getArguments()[index].name + "'");
@@ -173,10 +170,23 @@ static llvm::Error run(const AttnfuseCpuFunction &function,
       return view.takeError();
     if (llvm::Error error = sizes.setShape(index, view->sizes))
       return error;
-    hostArguments.push_back(load(*view));
+    argumentViews[index] = *view;
   }
   if (llvm::Error error = sizes.finish())
     return error;
+  // Strides of 0 describe any number of elements; what is copied has all.
+  if (llvm::Error error = checkMemory(classes, sizes))
+    return error;
+  for (auto [index, value] : llvm::enumerate(arguments)) {
+    Type expected = type.getInput(index);
+    if (isa<RankedTensorType>(expected)) {
+      hostArguments.push_back(load(argumentViews[index]));
+      continue;
+    }
+    hostArguments.emplace_back(*getHostElementType(expected),
+                               std::vector<int64_t>());
+    hostArguments.back().setInt(0, value.scalar);
+  }
   if (llvm::Error error = validateInputs(classes, sizes, hostArguments))
     return error;
   for (auto [index, value] : llvm::enumerate(results)) {

@@ -236,8 +236,8 @@ static uint64_t getMemoryLimit() {
                                : uint64_t(1) << 40;
 }
 
-static llvm::Error checkSizes(const DimensionClasses &classes,
-                              const DimensionSizes &sizes) {
+llvm::Error mlir::attnfuse::checkMemory(const DimensionClasses &classes,
+                                        const DimensionSizes &sizes) {
   func::FuncOp function = classes.getFunction();
   uint64_t limit = getMemoryLimit(), total = 0;
   auto add = [&](StringRef name, Type type,
@@ -254,7 +254,7 @@ static llvm::Error checkSizes(const DimensionClasses &classes,
     if (total > limit)
       return makeError("arguments and results need more than this machine's "
                        "memory of " +
-                       Twine(limit >> 20) + " MiB: expected smaller --dims");
+                       Twine(limit >> 20) + " MiB: expected smaller sizes");
     return llvm::Error::success();
   };
   for (auto [role, argument] :
@@ -328,13 +328,13 @@ mlir::attnfuse::prepareCall(const DimensionClasses &classes,
       return std::move(error);
   if (llvm::Error error = call.sizes.finish(later))
     return std::move(error);
-  if (llvm::Error error = checkSizes(classes, call.sizes))
+  if (llvm::Error error = checkMemory(classes, call.sizes))
     return std::move(error);
   if (llvm::Error error = random.completeSizes(call.sizes))
     return std::move(error);
   if (llvm::Error error = call.sizes.finish())
     return std::move(error);
-  if (llvm::Error error = checkSizes(classes, call.sizes))
+  if (llvm::Error error = checkMemory(classes, call.sizes))
     return std::move(error);
 
   for (auto [index, role] : llvm::enumerate(classes.getArguments())) {

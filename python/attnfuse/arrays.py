@@ -64,6 +64,11 @@ def element(value, name):
     if is_torch(value):
         found = torch_elements().get(value.dtype)
     else:
+        if not value.dtype.isnative:
+            raise OperandError(
+                f"operand '{name}': expected elements in this machine's byte order, got "
+                f"{value.dtype.str}; convert it by {name}.astype({name}.dtype.newbyteorder('='))"
+            )
         found = _NUMPY_ELEMENTS.get(value.dtype.name)
     if found is None:
         raise OperandError(

@@ -38,6 +38,11 @@ def fail(message, place=None):
     raise CompileError(f"{file}:{line}: {message}", file, line)
 
 
+def fits_int64(value):
+    """Whether code can be given the int."""
+    return -(2**63) <= value < 2**63
+
+
 # ===-----------------------------------------------------------------------===#
 class Leaf:
     """What a call gives for one argument of the compiled function: a tensor, or an int."""
@@ -57,6 +62,10 @@ class Leaf:
             value = int(value)
         if arrays.is_array(value):
             return Leaf(name, arrays.element(value, name), tuple(value.shape), value)
+        if not fits_int64(value):
+            raise OperandError(
+                f"operand '{name}': expected an int of 64 bits, from -2**63 to 2**63 - 1, got {value}"
+            )
         return Leaf(name, "i64", None, value)
 
 

@@ -18,6 +18,7 @@ from . import arrays
 from .attention import by_number
 from .block_mask import BlockMask
 from .errors import GradientError
+from .operands import fits_int64
 from .torch_launch import DTYPES, allocate, bind
 
 _Tensor = torch.Tensor
@@ -76,7 +77,8 @@ def _collect(value, key, tensors, scalars):
             key.append(object())
     elif type(value) is int or isinstance(value, np.integer):
         scalars.append(int(value))
-        key.append(int)
+        # One that no code can be given is refused when the launch is bound.
+        key.append(int if fits_int64(value) else object())
     elif isinstance(value, BlockMask):
         key.append((value.query_block, value.key_block))
         _collect(value.row_offsets, key, tensors, scalars)

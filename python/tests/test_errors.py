@@ -119,6 +119,17 @@ def test_strides_of_parts_of_elements(tensors):
     refused(r"operand 'q': expected strides .*np\.ascontiguousarray\(q\)", causal, record, k, v)
 
 
+def test_byte_order(tensors):
+    q, k, v = tensors
+    refused(
+        r"operand 'q': expected elements in this machine's byte order, got >f4; convert",
+        causal,
+        q.astype(">f4"),
+        k,
+        v,
+    )
+
+
 def tables(rows=64, dim=16):
     cos, sin = af.build_rope_cache(rows, dim)
     return {"cos": cos, "sin": sin}
@@ -190,6 +201,19 @@ def test_values(tensors):
     )
     mask.col_indices = mask.col_indices + 5
     refused("col_indices", sparse, *tensors, block_mask=mask)
+    for offset in (2**63, -(2**63) - 1, 2**64, np.uint64(2**64 - 1)):
+        refused(
+            f"operand 'offset': expected an int of 64 bits, .*, got {offset}",
+            rotated,
+            q,
+            q,
+            q,
+            **tables(),
+            offset=offset,
+        )
+    # Strides of 0 make an array of more bytes than there are.
+    many = np.broadcast_to(np.float32(1), (*q.shape[:2], 2**36, q.shape[3]))
+    refused("'k' is too large: expected tensors that fit", causal, q, many, many)
 
 
 def test_gpu_only_limits(tensors):

@@ -51,6 +51,11 @@ SmallVector<StringRef> getDimsKeys(StringRef dims);
 llvm::Expected<Call> prepareCall(const DimensionClasses &classes,
                                  const InputSpec &spec);
 
+/// Checks that the arguments and results fit in this machine's memory. Expects
+/// all sizes to be known.
+llvm::Error checkMemory(const DimensionClasses &classes,
+                        const DimensionSizes &sizes);
+
 /// Checks what types cannot: block lists (spec: offsets ascend, columns
 /// strictly increase and lie in range) and that the tables have a row for
 /// every position that an offset leads to. Errors name the argument.
