@@ -194,3 +194,15 @@ func.func @index_of_a_query(%q: tensor<1x1x32x16xf16>, %t: tensor<31xf32>) -> te
       : (tensor<1x1x32x16xf16>, tensor<1x1x32x16xf16>, tensor<1x1x32x16xf16>, tensor<31xf32>) -> tensor<1x1x32x16xf16>
   return %o : tensor<1x1x32x16xf16>
 }
+
+// -----
+
+// All of a constant becomes part of the code, that of a splat too.
+func.func @large(%q: tensor<1x1x8x64xf16>) -> tensor<1x1x8x64xf16> {
+  // expected-note @below {{the constant is here}}
+  %k = arith.constant dense<1.0> : tensor<1x1x1073741824x64xf16>
+  // expected-error @below {{expected constants of at most 268435456 bytes, got a 'tensor<1x1x1073741824x64xf16>'; make it an argument of the function}}
+  %o = attnfuse.attention q(%q) k(%k) v(%k) softmax {scale = 0.125 : f64}
+      : (tensor<1x1x8x64xf16>, tensor<1x1x1073741824x64xf16>, tensor<1x1x1073741824x64xf16>) -> tensor<1x1x8x64xf16>
+  return %o : tensor<1x1x8x64xf16>
+}

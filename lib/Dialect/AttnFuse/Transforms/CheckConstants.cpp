@@ -12,6 +12,7 @@
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
@@ -279,8 +280,37 @@ static LogicalResult checkScoreRegion(AttentionOp attention) {
   return failure(result.wasInterrupted());
 }
 
+/// Code spells out every element of a constant, those of a splat too.
+static LogicalResult checkSizesOfConstants(Operation *op) {
+  constexpr int64_t kMaxBytes = int64_t(1) << 28;
+  if (!isa_and_nonnull<AttnFuseDialect>(op->getDialect()))
+    return success();
+  for (Value operand : op->getOperands()) {
+    Operation *constant = getConstantOp(operand);
+    auto type =
+        constant ? dyn_cast<RankedTensorType>(constant->getResult(0).getType())
+                 : RankedTensorType();
+    if (!type || !type.getElementType().isIntOrFloat())
+      continue;
+    int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    bool isEmpty = llvm::is_contained(type.getShape(), 0), isLarge = false;
+    for (int64_t size : type.getShape())
+      isLarge |= llvm::MulOverflow(bytes, size, bytes) || bytes > kMaxBytes;
+    if (isEmpty || !isLarge)
+      continue;
+    InFlightDiagnostic diag = op->emitOpError("expected constants of at most ")
+                              << kMaxBytes << " bytes, got a " << type
+                              << "; make it an argument of the function";
+    diag.attachNote(constant->getLoc()) << "the constant is here";
+    return diag;
+  }
+  return success();
+}
+
 LogicalResult mlir::attnfuse::checkConstantOperands(Operation *root) {
   auto check = [](Operation *op) {
+    if (failed(checkSizesOfConstants(op)))
+      return LogicalResult::failure();
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case([](RopeOp op) {
           return checkOffset(op, "", op.getInput(), op.getCos(), op.getOffset(),

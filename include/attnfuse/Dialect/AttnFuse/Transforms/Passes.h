@@ -28,9 +28,10 @@ void populateGuardDivisionPatterns(RewritePatternSet &patterns);
 
 /// Fails, with an error at the op and a note at the constant, if block lists or
 /// an offset of a rotation under `root` are constants with contents that the
-/// op does not take (spec S10 and S12), or if a score region divides by a
-/// constant 0 or reads beyond a static size (S14). Verifiers look at types
-/// only, so both lowerings call this first.
+/// op does not take (spec S10 and S12), if a constant is too large to be part
+/// of the code, or if a score region divides by a constant 0 or reads beyond a
+/// static size (S14). Verifiers look at types only, so both lowerings call this
+/// first.
 LogicalResult checkConstantOperands(Operation *root);
 
 #define GEN_PASS_REGISTRATION
