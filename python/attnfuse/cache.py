@@ -67,11 +67,14 @@ def _read(path):
     head = len(_MAGIC) + 64 + 1
     payload = contents[head:]
     checksum = hashlib.sha256(payload).hexdigest().encode()
-    if contents[:head] != _MAGIC + checksum + b"\n":
-        statistics["damaged"] += 1
-        return None
-    entry = json.loads(payload)
-    return native.Compiled(entry["code"].encode(), entry["manifest"], "")
+    if contents[:head] == _MAGIC + checksum + b"\n":
+        try:
+            entry = json.loads(payload)
+            return native.Compiled(entry["code"].encode(), entry["manifest"], "")
+        except (ValueError, LookupError, TypeError, AttributeError):
+            pass  # Whole, but none of ours.
+    statistics["damaged"] += 1
+    return None
 
 
 def _write(path, compiled):

@@ -63,7 +63,13 @@ def test_the_place_in_the_source_does_not_matter(counts):
     assert counts()["compiled"] == 1 and counts()["memory"] == 1
 
 
-@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "other"])
+def with_checksum(entry, payload):
+    """An entry like ``entry``, of another payload."""
+    magic = entry[: entry.index(b"\n") - 64]
+    return magic + hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "other", "foreign"])
 def test_damaged_entries_are_rebuilt(counts, damage):
     ptx = compile_once()
     (path,) = entries()
@@ -75,6 +81,8 @@ def test_damaged_entries_are_rebuilt(counts, damage):
             "flip": whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :],
             "empty": b"",
             "other": b"\0" * 1000,
+            # Whole, but not what is expected.
+            "foreign": with_checksum(whole, b'{"code": 3}'),
         }[damage]
     )
     assert compile_once() == ptx

@@ -107,7 +107,6 @@ private:
   size_t bytes = 0;
 };
 
-/// A stream that does not synchronize with the legacy default stream.
 /// Device memory in the order of a stream: it is there for what is launched on
 /// the stream while this lives, and goes back to the device's pool after that.
 class PooledMemory {
@@ -128,6 +127,7 @@ private:
   CUstream stream = nullptr;
 };
 
+/// A stream that does not synchronize with the legacy default stream.
 class CudaStream {
 public:
   static Result<CudaStream> create(CudaDeviceRef device);

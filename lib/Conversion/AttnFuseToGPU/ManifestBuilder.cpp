@@ -182,7 +182,10 @@ void ManifestBuilder::addRotationChecks(StringRef of, RotationAttr rotation,
     if (known != tensors.end())
       start = apply("add", start, known->second.name);
     else if (matchPattern(offset, m_ConstantInt(&constant)))
-      start = rotation.getOffset() + constant.getSExtValue();
+      // A sum that does not fit refuses the launch, as it would there.
+      start = (SizeExpression(rotation.getOffset()) +
+               SizeExpression(constant.getSExtValue()))
+                  .getJson();
   }
   json::Value rows =
       tensors.count(cos)
