@@ -1,5 +1,6 @@
 """The cache of compiled modules."""
 
+import hashlib
 import os
 import pathlib
 import subprocess
@@ -65,7 +66,7 @@ def test_the_place_in_the_source_does_not_matter(counts):
 
 def with_checksum(entry, payload):
     """An entry like ``entry``, of another payload."""
-    magic = entry[: entry.index(b"\n") - 64]
+    magic = entry[: entry.index(b"\n") + 1]
     return magic + hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload
 
 
