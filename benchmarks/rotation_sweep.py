@@ -20,8 +20,10 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "python"))
 WAYS = ("none", "q", "fused", "split")
 BLOCK = 128
 
@@ -95,26 +97,26 @@ def block_list(torch, n):
 #===-----------------------------------------------------------------------===#
 
 
+def assemble(ptx, chip):
+    """The cubin, or `ptx`, which the driver assembles, where there is no ptxas that can."""
+    with tempfile.NamedTemporaryFile() as file:
+        try:
+            done = subprocess.run(["ptxas", f"-arch={chip}", "-", "-o", file.name], input=ptx, capture_output=True)
+        except OSError:
+            return ptx
+        return open(file.name, "rb").read() if done.returncode == 0 else ptx
+
+
 def compile_variant(job):
-    """(code, manifest) of one variant."""
-    sys.path.insert(0, os.path.join(HERE, "..", "python"))
+    """(job, code, manifest) of one variant."""
     from attnfuse import native
 
     chip, mask, dim, way = job
     fused = native.compile_module(module_text(mask, dim, way), None, "fused").code.decode()
-    plan = {"split": "split"}.get(way, "fused")
+    plan = "split" if way == "split" else "fused"
     fused = fused.replace("{scale =", f"{{rotation_plan = #attnfuse.rotation_plan<q = fused, k = {plan}>, scale =")
     compiled = native.compile_module(fused, chip, "ptx")
-    code = compiled.code
-    try:
-        done = subprocess.run(["ptxas", f"-arch={chip}", "-", "-o", f"/tmp/rotation_sweep.{os.getpid()}"],
-                              input=code, capture_output=True)
-        if done.returncode == 0:
-            with open(f"/tmp/rotation_sweep.{os.getpid()}", "rb") as file:
-                code = file.read()
-    except OSError:
-        pass
-    return job, code, compiled.manifest
+    return job, assemble(compiled.code, chip), compiled.manifest
 
 
 class Loaded:
@@ -183,8 +185,6 @@ def time_graphs(torch, calls, rounds):
 
 def run(options):
     import torch
-
-    sys.path.insert(0, os.path.join(HERE, "..", "python"))
     from attnfuse import native
 
     all_shapes = list(shapes(options.quick))

@@ -120,11 +120,3 @@ RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
   split = SizeExpression(std::llround(target.rotationLaunchNs * 1e3)) +
           sizes.batch * sizes.keyHeads * sizes.keys * std::llround(row);
 }
-
-llvm::json::Value mlir::attnfuse::getFusedIsQuicker(AttentionOp op,
-                                                    const AttentionSizes &sizes,
-                                                    const RotationTile &tile,
-                                                    const TargetInfo &target) {
-  RotationCosts costs(op, sizes, tile, target);
-  return isAtMost(costs.fused, costs.split).getJson();
-}

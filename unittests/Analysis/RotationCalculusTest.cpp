@@ -234,14 +234,14 @@ TEST_F(RotationCostsTest, OverlapTakesOff) {
 
 TEST_F(RotationCostsTest, DynamicSizesGiveACondition) {
   llvm::json::Value condition =
-      getFusedIsQuicker(parse({}),
-                        {llvm::json::Value("B"), 8, 8, llvm::json::Value("N"),
-                         llvm::json::Value("N")},
-                        {128, 128, false}, machine());
+      getCosts({llvm::json::Value("B"), 8, 8, llvm::json::Value("N"),
+                llvm::json::Value("N")})
+          .isFusedQuicker()
+          .getJson();
   ASSERT_TRUE(condition.getAsArray());
   EXPECT_EQ((*condition.getAsArray())[0], llvm::json::Value("le"));
-  EXPECT_EQ(getFusedIsQuicker(parse({}), {1, 8, 8, 1, 1}, {128, 128, false},
-                              machine()),
-            llvm::json::Value(1));
+  EXPECT_EQ(getCosts({1, 8, 8, 1, 1}).isFusedQuicker().getInteger(), 1);
+  EXPECT_EQ(getCosts({1, 8, 8, 1 << 16, 1 << 16}).isFusedQuicker().getInteger(),
+            0);
 }
 } // namespace

@@ -54,13 +54,10 @@ struct RotationCosts {
 
   RotationCosts(AttentionOp op, const AttentionSizes &sizes,
                 const RotationTile &tile, const TargetInfo &target);
-};
 
-/// Whether the fused way is expected to be quicker, as an expression of the
-/// manifest.
-llvm::json::Value getFusedIsQuicker(AttentionOp op, const AttentionSizes &sizes,
-                                    const RotationTile &tile,
-                                    const TargetInfo &target);
+  /// 1 where the fused way is expected to be the quicker one, else 0.
+  SizeExpression isFusedQuicker() const { return isAtMost(fused, split); }
+};
 
 } // namespace mlir::attnfuse
 

@@ -1,4 +1,4 @@
-//===- AttnFuseToGPU.cpp - One kernel for every attention -----------------===//
+//===- AttnFuseToGPU.cpp - Kernels for every attention --------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,6 +9,7 @@
 #include "attnfuse/Analysis/RotationCalculus.h"
 #include "attnfuse/Analysis/ScoreLoads.h"
 #include "attnfuse/Conversion/Passes.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/KernelFunction.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/SplitRotation.h"
@@ -21,7 +22,6 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/ADT/StringExtras.h"
@@ -46,10 +46,24 @@ struct FunctionBody {
 
 /// Whether kernels can read `operand` as it is.
 static bool isKernelOperand(Value operand) {
-  Attribute constant;
   return isa<BlockArgument>(operand) || operand.getDefiningOp<RopeOp>() ||
-         (matchPattern(operand, m_Constant(&constant)) &&
-          isa<DenseElementsAttr, IntegerAttr>(constant));
+         isKernelConstant(operand);
+}
+
+/// The function returns results of the attention, each at most once, and the
+/// output among them.
+static LogicalResult checkReturned(AttentionOp attention,
+                                   Operation *terminator) {
+  llvm::SmallPtrSet<Value, 2> returned;
+  for (Value result : terminator->getOperands())
+    if (result.getDefiningOp() != attention || !returned.insert(result).second)
+      return terminator->emitError(
+          "expected each result of the function to be a different result "
+          "of the attention");
+  if (!returned.contains(attention.getOutput()))
+    return terminator->emitError(
+        "expected the function to return the attention's output");
+  return success();
 }
 
 /// The function's body, or an error at what is in the way.
@@ -98,16 +112,8 @@ static FailureOr<FunctionBody> getWholeBody(func::FuncOp function) {
         return operand.getDefiningOp()->emitError(
             "expected an operand of the attention to be an "
             "argument of the function or a dense constant");
-  Operation *terminator = function.getBody().front().getTerminator();
-  llvm::SmallPtrSet<Value, 2> returned;
-  for (Value result : terminator->getOperands())
-    if (result.getDefiningOp() != attention || !returned.insert(result).second)
-      return terminator->emitError(
-          "expected each result of the function to be a different result "
-          "of the attention");
-  if (!returned.contains(attention.getOutput()))
-    return terminator->emitError(
-        "expected the function to return the attention's output");
+  if (failed(checkReturned(attention, function.front().getTerminator())))
+    return failure();
   return body;
 }
 
@@ -122,17 +128,6 @@ static LogicalResult checkNames(func::FuncOp function) {
   return function.emitError("expected a name of letters, digits and '_' for a "
                             "kernel, got '")
          << name << "'";
-}
-
-/// Other functions of the module are none of the pass's business.
-static bool computesAttention(func::FuncOp function) {
-  return function
-      .walk([](Operation *op) {
-        return isa<AttnFuseDialect>(op->getDialect()) && !isa<LaunchOp>(op)
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
 }
 
 static LLVM::LLVMFuncOp createKernel(OpBuilder &b, Location loc,
@@ -190,9 +185,8 @@ static bool hasKernels(func::FuncOp function) {
   return false;
 }
 
-/// Checks the op and its schedule.
-static LogicalResult checkAttention(AttentionOp op,
-                                    std::optional<TargetInfo> &target) {
+/// Checks the op and its schedule. Returns the machine, if code depends on one.
+static FailureOr<std::optional<TargetInfo>> checkAttention(AttentionOp op) {
   FailureOr<ScheduleProblem> problem = getScheduleProblem(op);
   if (failed(problem) || failed(ScoreChain::verify(op)))
     return failure();
@@ -201,9 +195,8 @@ static LogicalResult checkAttention(AttentionOp op,
     return op.emitError(
         "expected a schedule: run attnfuse-select-schedule first");
   KernelTile tile = getKernelTile(schedule);
-  bool needsTarget =
-      tile.pipeline || op.getKeyRotationWay() == RotationWay::BySize;
-  if (needsTarget && !target) {
+  std::optional<TargetInfo> target;
+  if (tile.pipeline || op.getKeyRotationWay() == RotationWay::BySize) {
     llvm::Expected<TargetInfo> known = getTargetOf(op);
     if (!known)
       return op.emitError(llvm::toString(known.takeError()));
@@ -213,7 +206,7 @@ static LogicalResult checkAttention(AttentionOp op,
                                     : checkBlocks(*problem, tile);
   if (error)
     return op.emitOpError() << llvm::toString(std::move(error));
-  return success();
+  return target;
 }
 
 /// Names in the manifest are of one kind each.
@@ -255,12 +248,16 @@ public:
 
 private:
   void createModule();
+  /// The body in which what the plan splits, or has by size, is rotated before.
+  FunctionBody splitRotations();
+  /// Versions that rotate k in the kernel, for sizes at which that is quicker.
+  LogicalResult addFusedVersions();
   /// Versions of one way to compute the function, which apply where `when`
   /// does.
-  LogicalResult addVersions(FunctionBody way, const Twine &name,
+  LogicalResult addVersions(const FunctionBody &way, const Twine &name,
                             const Condition &when, bool isLast);
-  void addVersion(FunctionBody way, const Twine &name, const KernelTile &tile,
-                  const Condition &when);
+  void addVersion(const FunctionBody &way, const Twine &name,
+                  const KernelTile &tile, const Condition &when);
   llvm::json::Object addRotation(RopeOp op, bool releasesDependents);
 
   func::FuncOp function;
@@ -270,6 +267,8 @@ private:
   ManifestBuilder manifest;
   gpu::GPUModuleOp module;
   LLVM::GlobalOp sharedMemory;
+  /// Copies of ops that were made for one of the ways, users first.
+  SmallVector<Operation *> temporary;
   /// By rotation, the kernel's entry in the manifest.
   llvm::DenseMap<Operation *, llvm::json::Object> rotationKernels;
 };
@@ -292,45 +291,46 @@ void FunctionConverter::createModule() {
       /*alignment=*/1024, /*addrSpace=*/3);
 }
 
+FunctionBody FunctionConverter::splitRotations() {
+  OpBuilder before(body.attention);
+  SplitAttention split = buildSplitAttention(before, body.attention);
+  temporary.push_back(split.attention);
+  temporary.append(split.rotations.rbegin(), split.rotations.rend());
+  manifest.addCopy(split.attention);
+  FunctionBody way{body.rotations, split.attention};
+  way.rotations.append(split.rotations);
+  return way;
+}
+
+LogicalResult FunctionConverter::addFusedVersions() {
+  AttentionOp op = body.attention;
+  OpBuilder before(op);
+  auto fused = cast<AttentionOp>(before.clone(*op));
+  temporary.push_back(fused);
+  fused.removeRotationPlanAttr();
+  // The op's schedule is that of the split way.
+  FailureOr<ScheduleProblem> problem = getScheduleProblem(fused);
+  llvm::Expected<KernelTile> tile = chooseTile(*problem, *target);
+  if (!tile)
+    return op.emitOpError() << llvm::toString(tile.takeError());
+  fused.setScheduleAttr(getScheduleAttr(op.getContext(), *tile));
+  manifest.addCopy(fused);
+  RotationCosts costs(fused, manifest.getSizes(),
+                      {tile->tileM, tile->tileN, bool(tile->pipeline)},
+                      *target);
+  return addVersions({body.rotations, fused}, function.getName() + "$fused",
+                     costs.isFusedQuicker().getJson(), /*isLast=*/false);
+}
+
 FailureOr<gpu::GPUModuleOp> FunctionConverter::convert() {
   createModule();
   AttentionOp op = body.attention;
-  SmallVector<Operation *> temporary;
-  FunctionBody way = body;
-  auto isApart = [](std::optional<RotationWay> way) {
-    return way && *way != RotationWay::Fused;
-  };
-  if (isApart(op.getQueryRotationWay()) || isApart(op.getKeyRotationWay())) {
-    OpBuilder before(op);
-    SplitAttention split = buildSplitAttention(before, op);
-    way.attention = split.attention;
-    way.rotations.append(split.rotations);
-    temporary.push_back(split.attention);
-    temporary.append(split.rotations.rbegin(), split.rotations.rend());
-    manifest.addCopy(split.attention);
-  }
+  FunctionBody lastWay = hasSplitRotation(op) ? splitRotations() : body;
   LogicalResult result = success();
-  if (op.getKeyRotationWay() == RotationWay::BySize) {
-    OpBuilder before(op);
-    auto fused = cast<AttentionOp>(before.clone(*op));
-    temporary.push_back(fused);
-    fused.removeRotationPlanAttr();
-    FailureOr<ScheduleProblem> problem = getScheduleProblem(fused);
-    llvm::Expected<KernelTile> tile = chooseTile(*problem, *target);
-    if (!tile)
-      return op.emitOpError() << llvm::toString(tile.takeError());
-    fused.setScheduleAttr(getScheduleAttr(op.getContext(), *tile));
-    manifest.addCopy(fused);
-    FunctionBody fusedWay{body.rotations, fused};
-    result = addVersions(
-        fusedWay, function.getName() + "$fused",
-        getFusedIsQuicker(fused, manifest.getSizes(),
-                          {tile->tileM, tile->tileN, bool(tile->pipeline)},
-                          *target),
-        /*isLast=*/false);
-  }
+  if (op.getKeyRotationWay() == RotationWay::BySize)
+    result = addFusedVersions();
   if (succeeded(result))
-    result = addVersions(way, function.getName(), std::nullopt,
+    result = addVersions(lastWay, function.getName(), std::nullopt,
                          /*isLast=*/true);
   if (succeeded(result))
     module->setAttr(kManifestAttrName, b.getStringAttr(manifest.build()));
@@ -341,7 +341,7 @@ FailureOr<gpu::GPUModuleOp> FunctionConverter::convert() {
   return module;
 }
 
-LogicalResult FunctionConverter::addVersions(FunctionBody way,
+LogicalResult FunctionConverter::addVersions(const FunctionBody &way,
                                              const Twine &name,
                                              const Condition &when,
                                              bool isLast) {
@@ -371,7 +371,7 @@ LogicalResult FunctionConverter::addVersions(FunctionBody way,
   return success();
 }
 
-void FunctionConverter::addVersion(FunctionBody way, const Twine &name,
+void FunctionConverter::addVersion(const FunctionBody &way, const Twine &name,
                                    const KernelTile &tile,
                                    const Condition &when) {
   AttentionOp op = way.attention;
@@ -420,16 +420,17 @@ llvm::json::Object FunctionConverter::addRotation(RopeOp op,
 
 static FailureOr<gpu::GPUModuleOp> convert(func::FuncOp function) {
   FailureOr<FunctionBody> body = getWholeBody(function);
-  std::optional<TargetInfo> target;
-  if (failed(body) || failed(checkAttention(body->attention, target)) ||
-      failed(checkNames(function)))
+  if (failed(body))
+    return failure();
+  FailureOr<std::optional<TargetInfo>> target = checkAttention(body->attention);
+  if (failed(target) || failed(checkNames(function)))
     return failure();
   llvm::Expected<DimensionClasses> dims = DimensionClasses::analyze(function);
   if (!dims)
     return function.emitError(llvm::toString(dims.takeError()));
   if (failed(checkManifestNames(*dims)))
     return failure();
-  return FunctionConverter(function, *body, *dims, target).convert();
+  return FunctionConverter(function, *body, *dims, *target).convert();
 }
 
 namespace {
@@ -445,7 +446,8 @@ struct ConvertAttnFuseToGPUPass
       ArrayRef<Operation *> uses = users.getUsers(function);
       bool isLaunched = function.isPrivate() && !uses.empty() &&
                         llvm::all_of(uses, llvm::IsaPred<LaunchOp>);
-      if (!isLaunched && (outlinedOnly || !computesAttention(function)))
+      // Other functions of the module are none of the pass's business.
+      if (!isLaunched && (outlinedOnly || !holdsAttention(function)))
         continue;
       if (!isLaunched && hasKernels(function))
         continue;

@@ -7,7 +7,6 @@
 
 #include "ManifestBuilder.h"
 #include "attnfuse/KernelGen/RotateTensor.h"
-#include "attnfuse/KernelGen/Rotation.h"
 #include "attnfuse/KernelGen/ScheduleChoice.h"
 #include "attnfuse/KernelGen/TileWalk.h"
 #include "mlir/IR/Matchers.h"
@@ -170,27 +169,28 @@ json::Object ManifestBuilder::describe(Value tensor, Type type,
   return object;
 }
 
-void ManifestBuilder::addRotationChecks(StringRef of, RotationAttr rotation,
-                                        Value cos, Value offset,
-                                        Value positions, json::Value length) {
-  if (!rotation || positions)
+void ManifestBuilder::addRotationChecks(StringRef of,
+                                        const RotationOperands &rotation,
+                                        json::Value length) {
+  if (!rotation || rotation.positions)
     return;
-  json::Value start = rotation.getOffset();
-  if (offset) {
+  json::Value start = rotation.attr.getOffset();
+  if (rotation.offset) {
     APInt constant;
-    auto known = tensors.find(offset);
+    auto known = tensors.find(rotation.offset);
     if (known != tensors.end())
       start = apply("add", start, known->second.name);
-    else if (matchPattern(offset, m_ConstantInt(&constant)))
+    else if (matchPattern(rotation.offset, m_ConstantInt(&constant)))
       // A sum that does not fit refuses the launch, as it would there.
-      start = (SizeExpression(rotation.getOffset()) +
+      start = (SizeExpression(rotation.attr.getOffset()) +
                SizeExpression(constant.getSExtValue()))
                   .getJson();
   }
+  auto table = tensors.find(rotation.cos);
   json::Value rows =
-      tensors.count(cos)
-          ? tensors.find(cos)->second.shape[0]
-          : json::Value(cast<RankedTensorType>(cos.getType()).getShape()[0]);
+      table != tensors.end()
+          ? table->second.shape[0]
+          : cast<RankedTensorType>(rotation.cos.getType()).getShape()[0];
   addCheck(apply("le", apply("add", start, length), rows),
            "the rotary tables of " + of +
                " have fewer rows than offset + length");
@@ -208,14 +208,11 @@ void ManifestBuilder::addChecks() {
         "heads");
   for (const json::Value &length : {nq, nkv})
     addCheck(apply("le", length, kMaxLength), "a length is 2^30 or more");
-  addRotationChecks("q", op.getQRotationAttr(), op.getQCos(), op.getQOffset(),
-                    op.getQPositions(), nq);
-  addRotationChecks("k", op.getKRotationAttr(), op.getKCos(), op.getKOffset(),
-                    op.getKPositions(), nkv);
+  addRotationChecks("q", RotationOperands::getQuery(op), nq);
+  addRotationChecks("k", RotationOperands::getKey(op), nkv);
   for (RopeOp rotation : rotations)
     addRotationChecks(rotation.getResult() == op.getQuery() ? "q" : "k",
-                      RotationOperands::get(rotation).attr, rotation.getCos(),
-                      rotation.getOffset(), rotation.getPositions(),
+                      RotationOperands::get(rotation),
                       getDim(rotation.getInput(), 2));
   if (BlocksAttr blocks = op.getBlocksAttr()) {
     auto type = cast<RankedTensorType>(op.getRowOffsets().getType());

@@ -13,6 +13,7 @@
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
 #include "attnfuse/KernelGen/KernelAbi.h"
 #include "attnfuse/KernelGen/KernelResources.h"
+#include "attnfuse/KernelGen/Rotation.h"
 
 namespace mlir::attnfuse {
 
@@ -59,8 +60,8 @@ private:
   /// Every call must have `holds` 1. Drops what is 1 in all calls.
   void addCheck(llvm::json::Value holds, const Twine &message);
   void addChecks();
-  void addRotationChecks(StringRef of, RotationAttr rotation, Value cos,
-                         Value offset, Value positions,
+  void addRotationChecks(StringRef of,
+                         const kernelgen::RotationOperands &rotation,
                          llvm::json::Value length);
 
   AttentionOp op;

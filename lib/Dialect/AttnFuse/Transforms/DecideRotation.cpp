@@ -89,24 +89,25 @@ struct DecideRotationPass
     RotationCosts costs(op, AttentionSizes::get(op),
                         {tile->tileM, tile->tileN, bool(tile->pipeline)},
                         *target);
-    std::optional<int64_t> fused = costs.fused.getInteger(),
-                           split = costs.split.getInteger();
-    if (!fused || !split) {
+    std::optional<int64_t> isFused = costs.isFusedQuicker().getInteger();
+    if (!isFused) {
       setPlan(RotationWay::BySize);
       op.emitRemark() << "rotates k by size: in the kernel where that is "
                          "expected to be quicker, else before it";
       return success();
     }
-    bool isFused = *fused <= *split;
+    int64_t fused = *costs.fused.getInteger(),
+            split = *costs.split.getInteger();
     op.setRotationPlanAttr(RotationPlanAttr::get(
         &getContext(), RotationWay::Fused,
-        isFused ? RotationWay::Fused : RotationWay::Split, fused, split));
-    op.emitRemark() << "rotates k "
-                    << (isFused ? "in the kernel" : "before the kernel")
-                    << ": expected to add "
-                    << formatTime(isFused ? *fused : *split) << ", "
-                    << (isFused ? "before it " : "in it ")
-                    << formatTime(isFused ? *split : *fused);
+        *isFused ? RotationWay::Fused : RotationWay::Split, fused, split));
+    if (*isFused)
+      op.emitRemark() << "rotates k in the kernel: expected to add "
+                      << formatTime(fused) << ", before it "
+                      << formatTime(split);
+    else
+      op.emitRemark() << "rotates k before the kernel: expected to add "
+                      << formatTime(split) << ", in it " << formatTime(fused);
     return success();
   }
 };

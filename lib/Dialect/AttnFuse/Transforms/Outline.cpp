@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/KernelFunction.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/SetVector.h"
@@ -35,13 +35,6 @@ std::string makeKernelName(StringRef name) {
   if (result.empty() || llvm::isDigit(result.front()))
     result.insert(result.begin(), '_');
   return result;
-}
-
-/// Constants that convert-attnfuse-to-gpu reads are part of the kernel.
-bool isKernelConstant(Value value) {
-  Attribute constant;
-  return matchPattern(value, m_Constant(&constant)) &&
-         isa<DenseElementsAttr, IntegerAttr>(constant);
 }
 
 /// The rotations of q and k that are ops before `op` and serve it alone, in the

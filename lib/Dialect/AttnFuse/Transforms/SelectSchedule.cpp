@@ -92,7 +92,7 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
 }
 
 KernelTraits mlir::attnfuse::getKernelTraits(AttentionOp op) {
-  // A schedule by size is that of many keys.
+  // Where the sizes decide, the op's schedule is that of the split way.
   KernelTraits traits{PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()),
                       op.getKeyRotationWay() == RotationWay::Fused};
   if (std::optional<StagedOperand> staged = getStagedOperand(op))

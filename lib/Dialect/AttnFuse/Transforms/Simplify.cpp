@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/KernelFunction.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -31,13 +32,7 @@ struct SimplifyPass : attnfuse::impl::AttnFuseSimplifyPassBase<SimplifyPass> {
   }
 
   void runOnOperation() override {
-    WalkResult found = getOperation().walk([](Operation *op) {
-      return isa_and_nonnull<AttnFuseDialect>(op->getDialect()) &&
-                     !isa<LaunchOp>(op)
-                 ? WalkResult::interrupt()
-                 : WalkResult::advance();
-    });
-    if (found.wasInterrupted() &&
+    if (holdsAttention(getOperation()) &&
         failed(runPipeline(canonicalize, getOperation())))
       signalPassFailure();
   }

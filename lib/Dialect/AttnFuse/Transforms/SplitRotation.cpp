@@ -21,6 +21,10 @@ static bool isSplit(std::optional<RotationWay> way) {
   return way && *way != RotationWay::Fused;
 }
 
+bool mlir::attnfuse::hasSplitRotation(AttentionOp op) {
+  return isSplit(op.getQueryRotationWay()) || isSplit(op.getKeyRotationWay());
+}
+
 static RopeOp buildRope(OpBuilder &b, Location loc, Value input, Value cos,
                         Value sin, Value offset, Value positions,
                         RotationAttr rotation) {
@@ -68,7 +72,7 @@ struct SplitRotationPass
   void runOnOperation() override {
     SmallVector<AttentionOp> ops;
     getOperation()->walk([&](AttentionOp op) {
-      if (isSplit(op.getQueryRotationWay()) || isSplit(op.getKeyRotationWay()))
+      if (hasSplitRotation(op))
         ops.push_back(op);
     });
     for (AttentionOp op : ops) {

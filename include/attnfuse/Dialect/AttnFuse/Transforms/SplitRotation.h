@@ -12,6 +12,9 @@
 
 namespace mlir::attnfuse {
 
+/// Whether the plan has a rotation before `op`, at some sizes or at all.
+bool hasSplitRotation(AttentionOp op);
+
 /// An attention with rotations in ops of their own.
 struct SplitAttention {
   SmallVector<RopeOp, 2> rotations;
