@@ -7,6 +7,7 @@
 
 #include "attnfuse/KernelGen/RotateTensor.h"
 #include "attnfuse/KernelGen/Rotation.h"
+#include "attnfuse/KernelGen/Sm90/Atoms.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 
 using namespace mlir;
@@ -101,9 +102,8 @@ void RotateTensor::copy(Value unit) {
 }
 
 void RotateTensor::build(bool releasesDependents) {
-  // What it computes is waited for by whoever needs it.
   if (releasesDependents)
-    b.inlineAsm({}, "griddepcontrol.launch_dependents;", "~{memory}", {});
+    sm90::releaseDependents(b);
   Value numHeads = getSize(1);
   numRows = getSize(2);
   Value rowBlocks = b.max(b.ceilDiv(numRows, grid.rows), 1);

@@ -96,8 +96,7 @@ class ExampleFormat(TestFormat):
         done, _ = run([self.ptxas, "-v", f"-arch={chip}", ptx, "-o", os.path.join(folder, "out.cubin")])
         report = done.stdout + done.stderr
         used = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", report)
-        # Code that computes rows with infinities or NaN anew, outside of all loops over tiles, is short
-        # of a register or two beside warps that hold most of them.
+        # Pipelined kernels that rotate q at D = 64 are short of a register or two; the aim is 0.
         limit = 16 if chip == "sm_90a" else 0
         if not used or any(int(count) > limit for counts in used for count in counts):
             raise Failure(f"expected at most {limit} bytes of stack and spills, ptxas says:\n{report}")

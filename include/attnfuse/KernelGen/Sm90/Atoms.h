@@ -55,6 +55,9 @@ void waitStoresReadIf(KernelBuilder &b, Value condition);
 /// accelerator and of warpgroup-wide products.
 void fenceAsyncProxy(KernelBuilder &b);
 
+/// Lets a kernel that is to start early do so; what this one writes it waits
+/// for by itself.
+void releaseDependents(KernelBuilder &b);
 /// Waits for the kernel before this one where it was launched to start early,
 /// and makes what that kernel wrote visible to the tensor memory accelerator.
 void waitForPreviousKernel(KernelBuilder &b);
