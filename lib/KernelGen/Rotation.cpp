@@ -173,6 +173,7 @@ void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
         tile, b.add(layout.getOffset(b, row, chunk), b.mul(inChunk, 2)));
   };
   // Units `first`, `first` + `threads`, ...: all loads of a kind together.
+  bool waits = bool(awaitTile);
   auto rotate = [&](Value first, int64_t count) {
     SmallVector<Unit> units;
     for (int64_t index = 0; index < count; ++index) {
@@ -184,7 +185,7 @@ void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
           b, entry.inRow,
           rows.getTableRow(b, b.add(firstRow, entry.row), numRows, batch));
     }
-    if (awaitTile)
+    if (waits)
       awaitTile();
     for (Unit &unit : units)
       unit.features = rows.loadFeatures(b, unit.inRow, [&](Value feature) {
@@ -204,7 +205,12 @@ void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
     rotate(thread, whole);
   if (perThread > whole)
     rotate(b.add(thread, whole * threads), perThread - whole);
-  if (perThread * threads < numUnits)
+  if (perThread * threads < numUnits) {
+    // All threads wait, also those that have nothing to rotate.
+    if (waits && perThread == 0)
+      awaitTile();
+    waits = false;
     b.ifThen(b.lt(b.add(thread, perThread * threads), numUnits),
              [&] { rotate(b.add(thread, perThread * threads), 1); });
+  }
 }

@@ -88,8 +88,10 @@ public:
   /// indices `firstRow` on, of `numRows` in the sequence of batch entry
   /// `batch`. Rows past the end are rotated by some position, which is
   /// harmless. `awaitTile` waits until the tile has arrived: the tables are
-  /// loaded before it, and it may be called several times. The caller
-  /// synchronises after all. `tile` is a multiple of 8 rows into the layout.
+  /// loaded before it where they can be, and it may be called several times,
+  /// but at least once by every thread, so that none runs ahead of the tiles.
+  /// The caller synchronises after all. `tile` is a multiple of 8 rows into the
+  /// layout.
   void emit(KernelBuilder &b, const SharedLayout &layout, Value tile,
             int64_t numTileRows, Value firstRow, Value numRows, Value batch,
             Value thread, function_ref<void()> awaitTile = nullptr) const;

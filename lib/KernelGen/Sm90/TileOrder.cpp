@@ -37,49 +37,42 @@ static json::Value getHeadsPerSection(const AttentionProblem &problem,
       kMaxLength);
 }
 
-TileOrder::TileOrder(KernelBuilder &b, const AttentionProblem &problem,
-                     int64_t tileM, int64_t l2Bytes)
-    : problem(problem), tileM(tileM), block(b.blockId()),
-      gridSize(b.gridSize()) {
-  KernelAbi &abi = problem.getAbi();
+static TileLengths getLengths(const AttentionProblem &problem) {
+  if (!problem.limits.upper)
+    return TileLengths::Equal;
   AttentionOp op = problem.getOp();
-  rowBlocks = b.ceilDiv(problem.nq, tileM);
-  heads = b.mul(b.toI32(abi.getDim(b, op.getQuery(), 0)), problem.numHeads);
-  headsPerSection = b.min(
-      heads, b.toI32(abi.getValue(b, getHeadsPerSection(problem, l2Bytes))));
-  total = b.mul(heads, rowBlocks);
+  return problem.limits.lower || op.getRowOffsets() ? TileLengths::Any
+                                                    : TileLengths::Growing;
 }
 
-Value TileOrder::getTileNumber(KernelBuilder &b, Value round) const {
-  Value backwards = b.sub(b.sub(gridSize, 1), block);
-  Value isOdd = b.eq(b.andI(round, 1), 1);
-  return b.add(b.mul(round, gridSize), b.select(isOdd, backwards, block));
+static TileDeal getDeal(KernelBuilder &b, const AttentionProblem &problem,
+                        int64_t tileM, int64_t l2Bytes) {
+  KernelAbi &abi = problem.getAbi();
+  Value batch = b.toI32(abi.getDim(b, problem.getOp().getQuery(), 0));
+  Value headsPerSection =
+      b.toI32(abi.getValue(b, getHeadsPerSection(problem, l2Bytes)));
+  return TileDeal(b, b.blockId(), b.gridSize(), b.mul(batch, problem.numHeads),
+                  b.ceilDiv(problem.nq, tileM), headsPerSection,
+                  getLengths(problem));
 }
+
+TileOrder::TileOrder(KernelBuilder &b, const AttentionProblem &problem,
+                     int64_t tileM, int64_t l2Bytes)
+    : problem(problem), tileM(tileM),
+      deal(getDeal(b, problem, tileM, l2Bytes)) {}
 
 void TileOrder::forEachTile(
     KernelBuilder &b,
     function_ref<Value(Value, const QueryTile &, Value)> body) const {
-  // Carries (round, number). A block without a tile in one round has none in
-  // later ones.
+  // Carries (round, number).
   b.whileLoop(
       {b.i32(0), b.i32(0)},
-      [&](ValueRange state) { return b.lt(getTileNumber(b, state[0]), total); },
+      [&](ValueRange state) { return deal.hasTile(b, state[0]); },
       [&](ValueRange state) -> Values {
-        QueryTile query = getTile(b, getTileNumber(b, state[0]));
-        Value number = body(state[0], query, state[1]);
+        TileDeal::Tile tile = deal.getTile(b, state[0]);
+        Value number = body(
+            state[0], problem.getQueryTile(b, tile.head, tile.rowBlock, tileM),
+            state[1]);
         return {b.add(state[0], 1), number};
       });
-}
-
-QueryTile TileOrder::getTile(KernelBuilder &b, Value tileNumber) const {
-  Value perSection = b.mul(headsPerSection, rowBlocks);
-  Value firstHead = b.mul(b.divU(tileNumber, perSection), headsPerSection);
-  Value inSection = b.remU(tileNumber, perSection);
-  Value sectionHeads = b.min(headsPerSection, b.sub(heads, firstHead));
-  Value rowBlock = b.divU(inSection, sectionHeads);
-  // Below a diagonal the last rows have the most keys.
-  if (problem.limits.upper)
-    rowBlock = b.sub(b.sub(rowBlocks, 1), rowBlock);
-  Value head = b.add(firstHead, b.remU(inSection, sectionHeads));
-  return problem.getQueryTile(b, head, rowBlock, tileM);
 }
