@@ -118,8 +118,8 @@ Value KernelBuilder::addF(Value a, Value b) {
 Value KernelBuilder::subF(Value a, Value b) {
   return create<arith::SubFOp>(a, b);
 }
-Value KernelBuilder::mulF(Value a, Value b) {
-  return create<arith::MulFOp>(a, b);
+Value KernelBuilder::mulF(Value a, Value b, arith::FastMathFlags flags) {
+  return create<arith::MulFOp>(a, b, flags);
 }
 Value KernelBuilder::fma(Value a, Value b, Value c) {
   return create<LLVM::FMAOp>(a, b, c);

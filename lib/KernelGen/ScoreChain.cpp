@@ -53,19 +53,92 @@ LogicalResult ScoreChain::verify(AttentionOp op) {
   return success();
 }
 
+bool ScoreChain::readsOperands(Operation *load) const {
+  return llvm::any_of(
+      op.getScore().front().getOps<tensor::ExtractOp>(),
+      [&](tensor::ExtractOp extract) { return extract != load; });
+}
+
+Value ScoreChain::getHidingSum(AttentionOp op, Operation *load) {
+  auto yield = cast<YieldOp>(op.getScore().front().getTerminator());
+  auto select = yield.getScore().getDefiningOp<arith::SelectOp>();
+  if (!select || !matchPattern(select.getTrueValue(), m_NegInfFloat()))
+    return {};
+  auto isHidden = select.getCondition().getDefiningOp<arith::CmpFOp>();
+  auto bounded = select.getFalseValue().getDefiningOp<arith::MaximumFOp>();
+  if (!isHidden || isHidden.getPredicate() != arith::CmpFPredicate::OEQ ||
+      !matchPattern(isHidden.getRhs(), m_NegInfFloat()) || !bounded ||
+      !matchPattern(bounded.getRhs(), m_Constant()))
+    return {};
+  Value element = isHidden.getLhs();
+  auto sum = bounded.getLhs().getDefiningOp<arith::AddFOp>();
+  if (!sum || !llvm::is_contained(sum->getOperands(), element))
+    return {};
+  if (auto extended = element.getDefiningOp<arith::ExtFOp>())
+    element = extended.getIn();
+  return element.getDefiningOp() == load ? sum.getResult() : Value();
+}
+
 Value ScoreChain::apply(KernelBuilder &b, Value score,
-                        const ScorePosition &position, KnownLoad known) const {
+                        const ScorePosition &position, KnownLoad known,
+                        Value result) const {
   Block &block = op.getScore().front();
+  Value key = b.add(position.firstKey, position.keyOffset);
+  Offsets offsets{{key, {position.firstKey, position.keyOffset}}};
   IRMapping map;
   map.map(ValueRange(
               block.getArguments().take_front(AttentionOp::NumFixedScoreArgs)),
-          ValueRange{score, position.batch, position.head, position.query,
-                     position.key, position.nq, position.nkv,
-                     position.numHeads});
-  for (Operation &operation : block.without_terminator())
-    map.map(operation.getResult(0),
-            &operation == known.load ? known.value : emit(b, operation, map));
-  return map.lookup(cast<YieldOp>(block.getTerminator()).getScore());
+          ValueRange{score, position.batch, position.head, position.query, key,
+                     position.nq, position.nkv, position.numHeads});
+  if (!result)
+    result = cast<YieldOp>(block.getTerminator()).getScore();
+  for (Operation &operation : block.without_terminator()) {
+    if (map.contains(result))
+      break;
+    Value value = &operation == known.load
+                      ? known.value
+                      : emitByOffset(b, operation, map, offsets);
+    map.map(operation.getResult(0), value ? value : emit(b, operation, map));
+  }
+  return map.lookup(result);
+}
+
+Value ScoreChain::emitByOffset(KernelBuilder &b, Operation &operation,
+                               const IRMapping &map, Offsets &offsets) const {
+  auto find = [&](unsigned index) {
+    return offsets.lookup(map.lookup(operation.getOperand(index)));
+  };
+  // Sums of indices stay small (IndexRanges), those of other integers may wrap
+  // around.
+  if (isa<arith::AddIOp, arith::SubIOp>(operation) &&
+      operation.getResult(0).getType().isIndex() &&
+      !ranges.isComputedWide(&operation)) {
+    Value x = map.lookup(operation.getOperand(0));
+    Value y = map.lookup(operation.getOperand(1));
+    auto [xBase, xOffset] = find(0);
+    auto [yBase, yOffset] = find(1);
+    if (bool(xBase) == bool(yBase))
+      return {};
+    bool adds = isa<arith::AddIOp>(operation);
+    Value base = adds ? b.add(xBase ? xBase : x, yBase ? yBase : y)
+                      : b.sub(xBase ? xBase : x, yBase ? yBase : y);
+    int64_t offset = xBase ? xOffset : adds ? yOffset : -yOffset;
+    Value value = b.add(base, offset);
+    offsets[value] = {base, offset};
+    return value;
+  }
+  if (isa<arith::IndexCastOp>(operation) &&
+      operation.getResult(0).getType().isInteger(32)) {
+    Value operand = map.lookup(operation.getOperand(0));
+    return find(0).base ? operand : Value();
+  }
+  // Off by one rounding at most, of a distance of more than 2^24.
+  if (isa<arith::SIToFPOp>(operation) &&
+      operation.getResult(0).getType().isF32()) {
+    auto [base, offset] = find(0);
+    return base ? b.addF(b.fromInt(base), b.f32(offset)) : Value();
+  }
+  return {};
 }
 
 Value ScoreChain::emit(KernelBuilder &b, Operation &operation,
@@ -99,6 +172,14 @@ Value ScoreChain::emit(KernelBuilder &b, Operation &operation,
     return emitIndexOp(b, operation, map);
   Operation *clone = b.clone(operation, map);
   clone->setLoc(b.getLoc());
+  if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(clone)) {
+    auto flags = cast<arith::ArithFastMathInterface>(clone);
+    clone->setAttr(
+        flags.getFastMathAttrName(),
+        arith::FastMathFlagsAttr::get(clone->getContext(),
+                                      flags.getFastMathFlagsAttr().getValue() |
+                                          arith::FastMathFlags::contract));
+  }
   return clone->getResult(0);
 }
 

@@ -20,9 +20,12 @@ void ScoreTile::applyChain(KernelBuilder &b, MutableArrayRef<Value> scores,
   Part part(b, "score_chain");
   AttentionOp op = problem.getOp();
   ScoreChain chain(op, problem.getAbi());
-  ScorePosition at{query.batch, query.head,      {}, {}, problem.nq,
-                   problem.nkv, problem.numHeads};
+  ScorePosition at{query.batch, query.head, {},          {},
+                   0,           problem.nq, problem.nkv, problem.numHeads};
   Value threadKey = b.add(firstKey, column);
+  // The tile may stick out of the score matrix, whose operands may not be read
+  // there.
+  bool staysInside = op.hasScoreChain() && chain.readsOperands(staged.load);
   Value lastRow = b.sub(problem.nq, 1), lastKey = b.sub(problem.nkv, 1);
   // By column tile, so that few staged elements are held at a time.
   for (int64_t columnTile = 0; columnTile < shape.columnTiles; ++columnTile) {
@@ -32,19 +35,22 @@ void ScoreTile::applyChain(KernelBuilder &b, MutableArrayRef<Value> scores,
     for (int64_t rowTile = 0; rowTile < shape.rowTiles; ++rowTile)
       for (int64_t e = 0; e < AccumulatorTile::kElements; ++e) {
         Value &score = scores[shape.getIndex(rowTile, columnTile, e)];
-        score = b.mulF(score, b.f32(problem.getScale()));
+        score = b.mulF(score, b.f32(problem.getScale()),
+                       arith::FastMathFlags::contract);
         if (!op.hasScoreChain())
           continue;
-        // The tile may stick out of the score matrix; its operands may not be
-        // read there.
-        at.query = b.min(getRow(b, 2 * rowTile + e / 2), lastRow);
-        at.key = b.min(b.add(threadKey, AccumulatorTile::getColumnOffset(
-                                            2 * columnTile + e % 2)),
-                       lastKey);
+        at.query = getRow(b, 2 * rowTile + e / 2);
+        at.firstKey = threadKey;
+        at.keyOffset = AccumulatorTile::getColumnOffset(2 * columnTile + e % 2);
+        if (staysInside) {
+          at.query = b.min(at.query, lastRow);
+          at.firstKey = b.min(b.add(threadKey, at.keyOffset), lastKey);
+          at.keyOffset = 0;
+        }
         ScoreChain::KnownLoad known;
         if (staged.load)
           known = {staged.load, elements[e]};
-        score = chain.apply(b, score, at, known);
+        score = chain.apply(b, score, at, known, staged.result);
       }
   }
 }

@@ -47,6 +47,9 @@ MASKS = {
     "window_in_causal": [causal(), window(40, None, "top_left")],
     "bias": [bias("bhqk")],
     "bias_of_each_key": [bias("b11k")],
+    # 16 bits and four dimensions: pipelined kernels load these in tiles.
+    "bias_in_tiles": [bias("bhqk", "f16")],
+    "bias_of_each_key_in_tiles": [bias("b11k", "bf16")],
     "blocks": [block_sparse()],
     "blocks_of_each_head": [block_sparse(32, 16, "BH"), causal()],
 }

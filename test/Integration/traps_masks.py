@@ -79,6 +79,60 @@ def mask_of_the_lowest_finite_number(runner):
 
 
 @trap
+def hidden_and_lowest_biases_in_tiles(runner):
+    """Rows of 16-bit biases of four dimensions, which pipelined kernels load in tiles: hidden keys beside
+    the lowest finite number, over whole and ragged tiles."""
+    lowest_of = {"f16": -65504.0, "bf16": -3.3895313892515355e38}
+    lengths = [(5, 70)] + ([(70, 393), (200, 512)] if runner.on_gpu else [])
+    for element_type, lowest in lowest_of.items():
+        for shape in ("bhqk", "b11k"):
+            for nq, nkv in lengths:
+                v = variant(element_type, hq=1, chain=[bias(shape, element_type)])
+
+                def fill(arrays):
+                    # By row or, of a bias of each key, by batch entry.
+                    rows = arrays["bias"].reshape(-1, nkv)
+                    rows[:] = np.where(np.isinf(rows), 0, rows)
+                    rows[0] = -np.inf
+                    rows[1] = lowest
+                    if shape == "bhqk":
+                        rows[2, ::2], rows[2, 1::2] = -np.inf, lowest
+                        rows[3, : nkv - 1], rows[3, nkv - 1 :] = -np.inf, lowest
+                        rows[4, ::3] = lowest
+                        rows[4, 1::3] = -np.inf
+
+                arrays, output, lse = run(runner, v, sizes(2, nq, nkv), fill)
+                seen = arrays["bias"] > -np.inf
+                values = arrays["v"].astype(np.float64)[:, 0]
+                weights = np.broadcast_to(seen[:, 0], (2, nq, nkv)).astype(np.float64)
+                bound = 2 * oracle.ROUNDOFF[element_type] + 1e-6
+                where = f"{element_type} {shape} {nq}x{nkv}"
+                rows = {(0, 0): 0, (0, 1): 1, (0, 2): 1, (0, 3): 1} if shape == "bhqk" else {(0, 0): 0, (1, 0): 1}
+                for (b, i), any_visible in rows.items():
+                    if not any_visible:
+                        if (output[b, 0, i] != 0).any() or lse[b, 0, i] != -np.inf:
+                            return f"{where}: row {i} is not empty"
+                        continue
+                    if not np.isfinite(lse[b, 0, i]):
+                        return f"{where}: finite biases masked row {i}"
+                    if element_type == "bf16":
+                        mean = weights[b, i] @ values[b] / weights[b, i].sum()
+                        wrong = harness.mismatch(output[b, 0, i], mean, 0 * mean + bound)
+                        if wrong:
+                            return f"{where}: row {i}: {wrong}"
+                # All other rows; in f16 the scores still differ by what f32 keeps beside 65504.
+                others = np.ones((2, nq), bool)
+                if element_type == "bf16":
+                    others[tuple(zip(*rows))] = False
+                    if shape == "b11k":
+                        others[:] = False
+                expected, _, error, _ = oracle.attention(v, arrays, element_type, rounds_weights=runner.on_gpu)
+                wrong = harness.mismatch(output[:, 0][others], expected[:, 0][others], error[:, 0][others])
+                if wrong:
+                    return f"{where}: {wrong}"
+
+
+@trap
 def bias_shorter_than_the_keys(runner):
     v = variant(float_type(runner), chain=[bias("qk")])
     arrays = inputs.make_inputs(v, sizes(1, 128, 128), 1)

@@ -15,6 +15,7 @@
 #ifndef ATTNFUSE_KERNELGEN_KERNELBUILDER_H
 #define ATTNFUSE_KERNELGEN_KERNELBUILDER_H
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -85,7 +86,8 @@ public:
   // f32.
   Value addF(Value a, Value b);
   Value subF(Value a, Value b);
-  Value mulF(Value a, Value b);
+  Value mulF(Value a, Value b,
+             arith::FastMathFlags flags = arith::FastMathFlags::none);
   Value fma(Value a, Value b, Value c);
   Value negF(Value a);
   /// The larger; of a number and a NaN, the number.

@@ -21,9 +21,11 @@
 
 namespace mlir::attnfuse::kernelgen {
 
-/// Where a score stands: i32 values.
+/// Where a score stands: i32 values. The key is `firstKey` + `keyOffset`.
 struct ScorePosition {
-  Value batch, head, query, key, nq, nkv, numHeads;
+  Value batch, head, query, firstKey;
+  int64_t keyOffset;
+  Value nq, nkv, numHeads;
 };
 
 class ScoreChain {
@@ -34,18 +36,39 @@ public:
   /// device form.
   static LogicalResult verify(AttentionOp op);
 
+  /// Whether the region reads operands other than by `load`: then queries and
+  /// keys must lie inside the score matrix.
+  bool readsOperands(Operation *load) const;
+
+  /// The sum that the region adds `load` to, if it ends like additive_bias: by
+  /// -inf where the element is -inf, and else the sum, bounded from below
+  /// (docs/spec.md). Null if it does not.
+  static Value getHidingSum(AttentionOp op, Operation *load);
+
   /// A load of the region whose value is at hand.
   struct KnownLoad {
     Operation *load = nullptr;
     Value value;
   };
 
-  /// The region's value for `score`. Query and key must lie inside the score
-  /// matrix.
+  /// `result`, by default what the region yields, for `score`. A product and
+  /// the sum it goes into are rounded once.
   Value apply(KernelBuilder &b, Value score, const ScorePosition &position,
-              KnownLoad known) const;
+              KnownLoad known, Value result = {}) const;
 
 private:
+  /// An i32 as a sum with a constant. Elements of a row differ by the constant,
+  /// so what is computed of the base is shared.
+  struct OffsetValue {
+    Value base;
+    int64_t offset;
+  };
+  using Offsets = DenseMap<Value, OffsetValue>;
+  /// The operation's result in terms of the base of an operand; null if it is
+  /// not known to be base and constant.
+  Value emitByOffset(KernelBuilder &b, Operation &operation,
+                     const IRMapping &map, Offsets &offsets) const;
+
   Value emit(KernelBuilder &b, Operation &operation, IRMapping &map) const;
   Value emitIndexOp(KernelBuilder &b, Operation &operation,
                     IRMapping &map) const;

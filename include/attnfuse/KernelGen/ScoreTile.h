@@ -29,6 +29,8 @@ public:
   struct StagedLoad {
     Operation *load = nullptr;
     llvm::function_ref<Values(int64_t columnTile)> getElements;
+    /// What is wanted of the region, by default what it yields.
+    Value result = {};
   };
 
   /// Scales the scores and runs the op's score region on them, if that is not

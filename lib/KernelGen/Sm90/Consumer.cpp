@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Consumer.h"
+#include "attnfuse/KernelGen/ScoreChain.h"
 #include "attnfuse/KernelGen/ValueFilter.h"
 #include "llvm/ADT/SmallVectorExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::attnfuse;
@@ -21,6 +23,16 @@ static constexpr int64_t kTurnThreads = 2 * kWarpgroupThreads;
 static int64_t getUnitsAtOnce(const RoleRegisters &registers) {
   return registers.compute > 200 ? 4 : 1;
 }
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+/// References of rows in which no sum has been bounded (docs/spec.md) are
+/// larger.
+static constexpr double kLeastCertainReference = -0x1p126;
+
+/// A pair of -inf of a 16-bit type.
+static int32_t getNegativeInfinities(Type type) {
+  return type.isBF16() ? 0xff80ff80 : 0xfc00fc00;
+}
 /// Bytes of a warpgroup's rows of one panel.
 static constexpr int64_t kGroupPanelBytes = kWarpgroupRows * kPanelPitch;
 
@@ -28,6 +40,7 @@ Values Consumer::LoopState::flatten() const {
   Values values = position;
   values.push_back(number);
   values.append(OnlineNormalizer::flatten(rows));
+  values.append(largest);
   values.append(weights);
   values.append(output);
   return values;
@@ -39,6 +52,7 @@ Consumer::LoopState Consumer::LoopState::unflatten(ValueRange values,
   state.position = takeFront(values, like.position.size());
   state.number = takeFront(values, 1).front();
   state.rows = OnlineNormalizer::takeRows(values, like.rows.size());
+  state.largest = takeFront(values, like.largest.size());
   state.weights = takeFront(values, like.weights.size());
   state.output = takeFront(values, like.output.size());
   return state;
@@ -87,6 +101,9 @@ Consumer::Consumer(KernelBuilder &b, const BlockContext &context)
   outputProduct.n = context.dims.v;
   outputProduct.transposedB = true;
   outputProduct.bOffsets = getRowSteps(tile.tileN);
+  if (context.stagedOperand)
+    hidingSum =
+        ScoreChain::getHidingSum(problem.getOp(), context.stagedOperand->load);
 }
 
 //===----------------------------------------------------------------------===//
@@ -148,6 +165,11 @@ Value Consumer::buildTile(Value round, Value number) {
   state.position = walk->begin(b);
   state.number = number;
   state.rows.assign(scoreShape.getNumRows(), normalizer.getInitial(b));
+  if (tracksLargest())
+    state.largest.assign(
+        context.stagedOperand->perQuery ? scoreShape.getNumRows() : 1,
+        b.i32(getNegativeInfinities(
+            context.stagedOperand->load->getResult(0).getType())));
   state.output.assign(outputShape.getSize(), b.f32(0));
   // Without a visible key the output is 0.
   Values end = b.ifElse(
@@ -248,7 +270,7 @@ Consumer::LoopState Consumer::buildFirstStep(LoopState state) {
   Values scores = waitProducts(b, 0, buildScores(state.number));
   context.keys.releaseIf(b, isWarpLeader, state.number);
   Value firstKey = walk->getFirstKey(b, state.position);
-  changeScores(scores, firstKey, state.number);
+  changeScores(state, scores, firstKey, TileKind::Boundary);
   scoreTile->applyMask(b, scores, firstKey);
   buildNormalizer(state, scores, TileKind::Boundary, {});
   state.weights = packPairs(b, scores, problem.getElementType());
@@ -303,10 +325,10 @@ void Consumer::buildStep(LoopState &state, TileKind kind) {
     arriveNamed(b, nextTurn, kTurnThreads);
   scores = waitProducts(b, 1, scores);
   context.keys.releaseIf(b, isWarpLeader, number);
+  changeScores(state, scores, firstKey, kind);
   state.position = walk->next(b, state.position);
   state.number = b.add(number, 1);
 
-  changeScores(scores, firstKey, number);
   if (kind == TileKind::Boundary)
     scoreTile->applyMask(b, scores, firstKey);
   auto retireProduct = [&] {
@@ -408,9 +430,12 @@ void Consumer::buildRescale(LoopState &state,
                           [&] { return state.output; });
 }
 
-void Consumer::changeScores(Values &scores, Value firstKey, Value number) {
+void Consumer::changeScores(LoopState &state, Values &scores, Value firstKey,
+                            TileKind kind) {
   if (!context.stagedOperand)
     return scoreTile->applyChain(b, scores, firstKey);
+  Value number = state.number;
+  bool takesSum = hidingSum && kind == TileKind::Inner;
   const StagedOperand &operand = *context.stagedOperand;
   const StageRing &ring = *context.stagedTiles;
   ring.waitFull(b, number);
@@ -438,14 +463,41 @@ void Consumer::changeScores(Values &scores, Value firstKey, Value number) {
           loadWord(b, b.add(b.add(panel, b.shl(tileColumn, 1)), inPanel));
       pairs = {pair, pair};
     }
+    if (takesSum)
+      for (auto [largest, pair] : llvm::zip_first(state.largest, pairs))
+        largest = b.bitcast(
+            b.maxF(b.bitcast(largest, pairType), b.bitcast(pair, pairType)),
+            b.getI32Type());
     Values elements;
     for (Value pair : pairs)
       for (int64_t of : {0, 1})
         elements.push_back(b.extractElement(b.bitcast(pair, pairType), of));
     return elements;
   };
-  scoreTile->applyChain(b, scores, firstKey, {operand.load, getElements});
+  scoreTile->applyChain(
+      b, scores, firstKey,
+      {operand.load, getElements, takesSum ? hidingSum : Value()});
   ring.releaseIf(b, isWarpLeader, number);
+}
+
+void Consumer::markUncertainRows(LoopState &state) {
+  auto type =
+      cast<FloatType>(context.stagedOperand->load->getResult(0).getType());
+  Type pairType = VectorType::get({2}, type);
+  for (auto [r, row] : llvm::enumerate(state.rows)) {
+    Value largest = state.largest[state.largest.size() == 1 ? 0 : r];
+    Value hasVisible = b.i1(false);
+    for (int64_t of : {0, 1}) {
+      Value element =
+          b.toF32(b.extractElement(b.bitcast(largest, pairType), of));
+      for (int64_t mask : {1, 2})
+        element = b.maxF(element, b.shuffleXor(element, mask));
+      hasVisible = b.orI(hasVisible, b.ltF(b.f32(-kInfinity), element));
+    }
+    Value isUncertain =
+        b.andI(hasVisible, b.ltF(row.reference, b.f32(kLeastCertainReference)));
+    row.sum = b.select(isUncertain, b.f32(kNaN), row.sum);
+  }
 }
 
 /// The next key tile or, after the last, that of V which has landed already.
@@ -479,6 +531,8 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
 void Consumer::buildEpilogue(LoopState state, Value round) {
   Part part(b, "epilogue");
   AttentionOp op = problem.getOp();
+  if (tracksLargest())
+    markUncertainRows(state);
   // 0 times a number is 0, and NaN otherwise.
   Value probe = b.f32(0);
   for (auto [r, row] : llvm::enumerate(state.rows)) {

@@ -25,10 +25,19 @@ public:
 private:
   /// What a step of the key loop hands to the next. The weights are those of
   /// the last step, packed, whose product with V is still to be added.
+  ///
+  /// An element of a bias hides its key if it is -inf, and the sum with the
+  /// score is bounded from below. Inner tiles take the mere sum: it is -inf
+  /// where the key is hidden, NaN if the score is, too, and rows with NaN are
+  /// computed anew. What is left are rows of which all keys have sums below
+  /// the bound. `largest` tells them from rows of which all keys are hidden:
+  /// the largest staged elements so far, a pair of 16 bits by row or, where all
+  /// rows share them, one.
   struct LoopState {
     Values position;
     Value number; ///< of the next key tile
     OnlineNormalizer::Rows rows;
+    Values largest;
     Values weights, output;
 
     Values flatten() const;
@@ -54,8 +63,12 @@ private:
                   function_ref<void()> betweenRows);
   void buildRescale(LoopState &state,
                     ArrayRef<OnlineNormalizer::Rescale> rescales);
-  /// The score region, with what is staged for key tile `number`.
-  void changeScores(Values &scores, Value firstKey, Value number);
+  /// The score region, with what is staged for the state's next key tile.
+  void changeScores(LoopState &state, Values &scores, Value firstKey,
+                    TileKind kind);
+  /// Makes the sum of a row NaN, which is computed anew then, if its sums with
+  /// a staged bias may have left the range.
+  void markUncertainRows(LoopState &state);
   void waitNextKey(const LoopState &state);
   /// Stores the output, or stages it for the accelerator.
   void buildStore(ArrayRef<Value> output);
@@ -69,6 +82,10 @@ private:
   Value getStagedPanel(Value column);
   void releaseQuery(Value round);
 
+  /// ReLU gives hidden keys and those below the bound the same weight, 0.
+  bool tracksLargest() const {
+    return hidingSum && problem.getOp().getNormalizer() == Normalizer::Softmax;
+  }
   bool hasTurns() const {
     return context.pipeline.pingPong && context.getComputingWarpgroups() > 1;
   }
@@ -78,6 +95,9 @@ private:
   const AttentionProblem &problem;
   AccumulatorTile scoreShape, outputShape;
   OnlineNormalizer normalizer;
+  /// The sum that stands for the score region in inner tiles; null if only the
+  /// region itself does.
+  Value hidingSum;
   WarpgroupProduct scoreProduct, outputProduct;
 
   // By thread.

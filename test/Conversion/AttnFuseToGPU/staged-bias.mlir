@@ -1,0 +1,27 @@
+// RUN: attnfuse-opt %s --attnfuse-fuse --attnfuse-select-schedule --convert-attnfuse-to-gpu 2>/dev/null | FileCheck %s
+
+// Tiles that nothing cuts take the sum of score and bias as it is, in one rounding with the scale,
+// and keep the largest elements; other tiles, the first among them, take the whole region.
+
+module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
+// CHECK-LABEL: llvm.func @biased$few_rows(
+// CHECK:         nvvm.setmaxregister {{ *}}increase
+// CHECK:         arith.cmpf oeq
+// CHECK:         arith.maximumf
+// CHECK:         wgmma.mma_async
+// CHECK-NOT:     arith.maximumf
+// CHECK:         arith.maxnumf {{.*}} : vector<2xbf16>
+// CHECK-NOT:     arith.maximumf
+// CHECK:         %[[SCALED:.*]] = arith.mulf %{{.*}}, %{{.*}} fastmath<contract> : f32
+// CHECK:         %[[BIAS:.*]] = arith.extf %{{.*}} : bf16 to f32
+// CHECK:         arith.addf %[[SCALED]], %[[BIAS]] fastmath<contract> : f32
+// CHECK-NOT:     arith.maximumf
+// CHECK:         llvm.nvvm.ex2
+func.func @biased(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x4x?x64xbf16>, %v: tensor<2x4x?x64xbf16>, %bias: tensor<2x4x?x?xbf16>) -> tensor<2x4x?x64xbf16> {
+  %s = attnfuse.scaled_dot_product %q, %k : tensor<2x4x?x64xbf16>, tensor<2x4x?x64xbf16> -> tensor<2x4x?x?xf32>
+  %s0 = attnfuse.additive_bias %s, %bias : tensor<2x4x?x?xf32>, tensor<2x4x?x?xbf16>
+  %p = attnfuse.softmax %s0 : tensor<2x4x?x?xf32>
+  %o = attnfuse.weighted_sum %p, %v : tensor<2x4x?x?xf32>, tensor<2x4x?x64xbf16> -> tensor<2x4x?x64xbf16>
+  return %o : tensor<2x4x?x64xbf16>
+}
+}
