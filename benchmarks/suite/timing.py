@@ -120,6 +120,8 @@ class CudaClock:
         class Sampler:
             def __init__(self):
                 self.graph, self.reason = graph is not None, reason
+                # A graph has the addresses of what the call reads, and does not keep it alive.
+                self.call = call
 
             def sample(self):
                 return clock._measure(replay) / count

@@ -4,12 +4,14 @@
 # ===-----------------------------------------------------------------------===#
 """The benchmark's logic, without a GPU: plans, rounds, budgets, records, tables, figures."""
 
+import gc
 import io
 import json
 import os
 import subprocess
 import sys
 import types
+import weakref
 
 import pytest
 
@@ -229,6 +231,27 @@ def test_the_cuda_clock(can_capture):
     if can_capture:
         cuda.recorded.clear()
         assert sampler.output().value != 42
+
+
+def test_what_a_graph_reads_outlives_its_making():
+    cuda = FakeCuda(can_capture=True)
+
+    class Mask:
+        """A tensor that only the call refers to; a kernel has its address."""
+
+    def prepare():
+        mask = Mask()
+
+        def call(mask=mask):
+            output, address = FakeTensor(), weakref.ref(mask)
+            cuda.launch(lambda: setattr(output, "value", 42 if address() else float("nan")))
+            return output
+
+        return timing.CudaClock(types.SimpleNamespace(cuda=cuda)).prepare(call)
+
+    sampler = prepare()
+    gc.collect()
+    assert sampler.output().value == 42
 
 
 def test_the_host_clock():
