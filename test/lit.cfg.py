@@ -66,6 +66,9 @@ config.ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas"
 if config.ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", config.ptxas))
+# Where it is there, too, tests look into what ptxas made of it.
+nvdisasm = shutil.which("nvdisasm") or shutil.which("/usr/local/cuda/bin/nvdisasm")
+config.substitutions.append(("%nvdisasm_option", f"--nvdisasm={nvdisasm}" if nvdisasm else ""))
 
 # A compiler with ThreadSanitizer, whose programs start here. Debian's clang has the
 # sanitizer in a package of its own.
