@@ -160,6 +160,36 @@ def more_heads_than_a_launch_grid_has(runner):
     return runner.check(matrix.function_text(v), dims)
 
 
+@gpu_trap
+def more_tiles_than_blocks(runner):
+    """Blocks compute several tiles each, of more heads than the cache holds. Some heads against the oracle, all
+    others for what is left of the poison."""
+    saved, matrix.TABLE_ROWS = matrix.TABLE_ROWS, 1200
+    try:
+        rope = {"pairing": "half", "width": 128, "table_type": "f32", "q_offset": 0, "k_offset": 0, "sides": "qk",
+                "offset": False, "positions": None}
+        for heads, d, chain, turned in (
+            (90, 64, [causal()], None), (50, 128, [causal("top_left")], rope), (50, 128, [], rope),
+            (90, 64, [window(300, 0)], None), (90, 32, [alibi(), causal()], None),
+        ):
+            for nq, nkv in ((1100, 1100), (1190, 1000)):
+                v = variant("f16", hq=heads, d=d, chain=chain, rope=turned)
+                arrays, output, lse = run(runner, v, sizes(2, nq, nkv))
+                where = f"{heads} heads of {d}, {[op['op'] for op in chain]}, {nq}x{nkv}"
+                if not np.isfinite(output).all():
+                    return f"{where}: rows were not written"
+                for batch, head in ((0, 0), (0, heads - 1), (1, heads // 2), (1, heads - 1)):
+                    place = np.s_[batch : batch + 1, head : head + 1]
+                    part = dict(arrays, **{name: arrays[name][place] for name in "qkv"})
+                    alone = dict(v, hq=1, hkv=1)
+                    part["slopes"] = oracle.standard_slopes(heads)[head : head + 1]
+                    wrong = harness.compare_with_oracle(runner, alone, part, output[place], lse[place])
+                    if wrong:
+                        return f"{where}, head {head} of batch {batch}: {wrong}"
+    finally:
+        matrix.TABLE_ROWS = saved
+
+
 def long_window(runner):
     """A million keys need no memory for scores. The last rows against the oracle."""
     n, rows, left = 1 << 20, 70, 100

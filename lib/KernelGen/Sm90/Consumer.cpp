@@ -145,10 +145,19 @@ void Consumer::build() {
   if (hasTurns())
     b.ifThen(b.eq(group, 0), [&] { arriveNamed(b, turn, kTurnThreads); });
 
+  // The number of the next key tile, and the tables. The grid is no larger than
+  // the number of tiles: there is a first one.
+  Values init{b.i32(0)};
+  if (loadsTablesAhead())
+    init.append(loadTables(context.order.getTile(b, b.i32(0))));
   context.order.forEachTile(
-      b, [&](Value round, const QueryTile &tile, Value number) {
+      b, init,
+      [&](Value round, const QueryTile &tile, ValueRange carried) -> Values {
         query = tile;
-        return buildTile(round, number);
+        tables = llvm::to_vector(carried.drop_front());
+        Values next{buildTile(round, carried.front())};
+        next.append(tables);
+        return next;
       });
   if (context.stagesOutput())
     waitStoresReadIf(b, isGroupLeader);
@@ -197,6 +206,25 @@ Value Consumer::buildTile(Value round, Value number) {
   return state.number;
 }
 
+TileRotation Consumer::getRotation() const {
+  return TileRotation(context.queryRotation, problem.getElementType(),
+                      problem.getAbi(), kWarpgroupThreads,
+                      getUnitsAtOnce(context.registers));
+}
+
+TileRotation::Rows Consumer::getRotatedRows(const QueryTile &tile) {
+  return {b.add(tile.firstRow, b.mul(group, kWarpgroupRows)), problem.nq,
+          tile.batch};
+}
+
+bool Consumer::loadsTablesAhead() const {
+  return context.queryRotation && getRotation().isOneBatch(kWarpgroupRows);
+}
+
+Values Consumer::loadTables(const QueryTile &tile) {
+  return getRotation().loadTables(b, getRotatedRows(tile), groupThread);
+}
+
 void Consumer::buildQuery(Value round) {
   Part part(b, "query");
   if (!context.queryRotation)
@@ -206,13 +234,9 @@ void Consumer::buildQuery(Value round) {
   if (context.queryRotation) {
     Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
                                 b.mul(group, kGroupPanelBytes));
-    TileRotation(context.queryRotation, problem.getElementType(),
-                 problem.getAbi(), kWarpgroupThreads,
-                 getUnitsAtOnce(context.registers))
-        .emit(b, context.queryLayout, pointer, kWarpgroupRows,
-              b.add(query.firstRow, b.mul(group, kWarpgroupRows)), problem.nq,
-              query.batch, groupThread,
-              [&] { context.queries.waitFull(b, round); });
+    getRotation().emit(
+        b, context.queryLayout, pointer, kWarpgroupRows, getRotatedRows(query),
+        groupThread, [&] { context.queries.waitFull(b, round); }, tables);
     fenceAsyncProxy(b);
     syncNamed(b, groupBarrier, kWarpgroupThreads);
   }
@@ -531,6 +555,9 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
 void Consumer::buildEpilogue(LoopState state, Value round) {
   Part part(b, "epilogue");
   AttentionOp op = problem.getOp();
+  // They arrive while the results are stored.
+  if (loadsTablesAhead())
+    tables = loadTables(context.order.getNextTile(b, round));
   if (tracksLargest())
     markUncertainRows(state);
   // 0 times a number is 0, and NaN otherwise.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/KernelGen/Sm90/TileOrder.h"
+#include "attnfuse/KernelGen/Sm90/Atoms.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
@@ -61,18 +62,31 @@ TileOrder::TileOrder(KernelBuilder &b, const AttentionProblem &problem,
     : problem(problem), tileM(tileM),
       deal(getDeal(b, problem, tileM, l2Bytes)) {}
 
+QueryTile TileOrder::getTile(KernelBuilder &b, Value round) const {
+  TileDeal::Tile tile = deal.getTile(b, round);
+  return problem.getQueryTile(b, tile.head, tile.rowBlock, tileM);
+}
+
+QueryTile TileOrder::getNextTile(KernelBuilder &b, Value round) const {
+  // Else LLVM would take what the loop computes of the next round from here,
+  // and the assembler no longer see that it is the same for all threads.
+  round = pin(b, round)[0];
+  Value next = b.add(round, 1);
+  return getTile(b, b.select(deal.hasTile(b, next), next, round));
+}
+
 void TileOrder::forEachTile(
-    KernelBuilder &b,
-    function_ref<Value(Value, const QueryTile &, Value)> body) const {
-  // Carries (round, number).
+    KernelBuilder &b, ValueRange init,
+    function_ref<Values(Value, const QueryTile &, ValueRange)> body) const {
+  Values state{b.i32(0)};
+  llvm::append_range(state, init);
   b.whileLoop(
-      {b.i32(0), b.i32(0)},
-      [&](ValueRange state) { return deal.hasTile(b, state[0]); },
+      state, [&](ValueRange state) { return deal.hasTile(b, state[0]); },
       [&](ValueRange state) -> Values {
-        TileDeal::Tile tile = deal.getTile(b, state[0]);
-        Value number = body(
-            state[0], problem.getQueryTile(b, tile.head, tile.rowBlock, tileM),
-            state[1]);
-        return {b.add(state[0], 1), number};
+        Values carried =
+            body(state[0], getTile(b, state[0]), state.drop_front());
+        Values next{b.add(state[0], 1)};
+        next.append(carried);
+        return next;
       });
 }
