@@ -136,7 +136,22 @@ Value ScoreChain::emitByOffset(KernelBuilder &b, Operation &operation,
   if (isa<arith::SIToFPOp>(operation) &&
       operation.getResult(0).getType().isF32()) {
     auto [base, offset] = find(0);
-    return base ? b.addF(b.fromInt(base), b.f32(offset)) : Value();
+    if (!base)
+      return {};
+    base = b.fromInt(base);
+    Value value = b.addF(base, b.f32(offset));
+    offsets[value] = {base, offset};
+    return value;
+  }
+  // x (base + offset) as one operation per element.
+  if (isa<arith::MulFOp>(operation) &&
+      operation.getResult(0).getType().isF32()) {
+    for (unsigned index : {0, 1}) {
+      auto [base, offset] = find(index);
+      Value other = map.lookup(operation.getOperand(1 - index));
+      if (base && !offsets.contains(other))
+        return b.fma(other, b.f32(offset), b.mulF(other, base));
+    }
   }
   return {};
 }

@@ -20,6 +20,8 @@ void mlir::attnfuse::buildFusePipeline(OpPassManager &pm) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createAttnFuseSimplifyPass());
   functions.addPass(createAttnFuseFusePass());
+  // What the fused op's bands say about its scores.
+  functions.addPass(createAttnFuseSimplifyPass());
 }
 
 void mlir::attnfuse::buildKernelPipeline(OpPassManager &pm) {

@@ -57,7 +57,7 @@ public:
               KnownLoad known, Value result = {}) const;
 
 private:
-  /// An i32 as a sum with a constant. Elements of a row differ by the constant,
+  /// An i32 or f32 as a sum with a constant. Elements of a row differ by the constant,
   /// so what is computed of the base is shared.
   struct OffsetValue {
     Value base;

@@ -82,3 +82,74 @@ func.func @lse(%q: !q) -> (!q, tensor<1x2x5xf32>) {
   %b, %l = attnfuse.attention q(%a) k(%q) v(%q) softmax {scale = 0.25} : (!q, !q, !q) -> (!q, tensor<1x2x5xf32>)
   return %b, %l : !q, tensor<1x2x5xf32>
 }
+
+// -----
+
+// Below its diagonal no visible key lies behind the query.
+// CHECK-LABEL: func @alibi_below_its_diagonal
+// CHECK:         bands [#attnfuse.band<bottom_right, right = 0>]
+// CHECK-NOT:     math.absf
+// CHECK:         arith.sitofp
+// CHECK-NEXT:    arith.mulf
+func.func @alibi_below_its_diagonal(%q: tensor<1x2x?x16xf16>, %k: tensor<1x2x?x16xf16>) -> tensor<1x2x?x16xf16> {
+  %o = attnfuse.attention q(%q) k(%k) v(%k) bands [#attnfuse.band<bottom_right, right = 0>] softmax score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index, %nq: index, %nkv: index, %hq: index):
+    %off = arith.subi %nkv, %nq : index
+    %diagonal = arith.addi %i, %off : index
+    %d = arith.subi %diagonal, %j : index
+    %d32 = arith.index_cast %d : index to i32
+    %df = arith.sitofp %d32 : i32 to f32
+    %abs = math.absf %df : f32
+    %p = arith.mulf %s, %abs : f32
+    attnfuse.yield %p : f32
+  } {scale = 1.0 : f64} : (tensor<1x2x?x16xf16>, tensor<1x2x?x16xf16>, tensor<1x2x?x16xf16>) -> tensor<1x2x?x16xf16>
+  return %o : tensor<1x2x?x16xf16>
+}
+
+// -----
+
+// The other diagonal says nothing, nor does a band that keeps keys behind the query.
+// CHECK-LABEL: func @alibi_above_a_diagonal
+// CHECK:         math.absf
+// CHECK:         math.absf
+func.func @alibi_above_a_diagonal(%q: tensor<1x2x?x16xf16>, %k: tensor<1x2x?x16xf16>) -> (tensor<1x2x?x16xf16>, tensor<1x2x?x16xf16>) {
+  %o = attnfuse.attention q(%q) k(%k) v(%k) bands [#attnfuse.band<bottom_right, right = 0>] softmax score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index, %nq: index, %nkv: index, %hq: index):
+    %d = arith.subi %i, %j : index
+    %d32 = arith.index_cast %d : index to i32
+    %df = arith.sitofp %d32 : i32 to f32
+    %abs = math.absf %df : f32
+    %p = arith.mulf %s, %abs : f32
+    attnfuse.yield %p : f32
+  } {scale = 1.0 : f64} : (tensor<1x2x?x16xf16>, tensor<1x2x?x16xf16>, tensor<1x2x?x16xf16>) -> tensor<1x2x?x16xf16>
+  %o1 = attnfuse.attention q(%q) k(%k) v(%k) bands [#attnfuse.band<top_left, right = 1>] softmax score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index, %nq: index, %nkv: index, %hq: index):
+    %d = arith.subi %i, %j : index
+    %d32 = arith.index_cast %d : index to i32
+    %df = arith.sitofp %d32 : i32 to f32
+    %abs = math.absf %df : f32
+    %p = arith.mulf %s, %abs : f32
+    attnfuse.yield %p : f32
+  } {scale = 1.0 : f64} : (tensor<1x2x?x16xf16>, tensor<1x2x?x16xf16>, tensor<1x2x?x16xf16>) -> tensor<1x2x?x16xf16>
+  return %o, %o1 : tensor<1x2x?x16xf16>, tensor<1x2x?x16xf16>
+}
+
+// -----
+
+// With as many queries as keys both diagonals are one.
+// CHECK-LABEL: func @alibi_in_a_square
+// CHECK-NOT:     math.absf
+func.func @alibi_in_a_square(%q: tensor<1x2x9x16xf16>) -> tensor<1x2x9x16xf16> {
+  %o = attnfuse.attention q(%q) k(%q) v(%q) bands [#attnfuse.band<top_left, right = 0>] softmax score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index, %nq: index, %nkv: index, %hq: index):
+    %off = arith.subi %nkv, %nq : index
+    %diagonal = arith.addi %off, %i : index
+    %d = arith.subi %diagonal, %j : index
+    %d32 = arith.index_cast %d : index to i32
+    %df = arith.sitofp %d32 : i32 to f32
+    %abs = math.absf %df : f32
+    %p = arith.mulf %s, %abs : f32
+    attnfuse.yield %p : f32
+  } {scale = 1.0 : f64} : (tensor<1x2x9x16xf16>, tensor<1x2x9x16xf16>, tensor<1x2x9x16xf16>) -> tensor<1x2x9x16xf16>
+  return %o : tensor<1x2x9x16xf16>
+}

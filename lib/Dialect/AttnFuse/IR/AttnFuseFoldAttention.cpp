@@ -7,6 +7,8 @@
 
 #include "Band.h"
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -83,6 +85,68 @@ struct ShrinkScoreOperands : OpRewritePattern<AttentionOp> {
   }
 };
 
+/// The alignment by which a value of the region is the distance of the key
+/// behind the query, as a float: i - j, or i + Nkv - Nq - j.
+std::optional<Alignment> getDistanceAlignment(AttentionOp op, Value value) {
+  auto isArgument = [&](Value of, AttentionOp::ScoreArg argument) {
+    return of == op.getScore().getArgument(argument);
+  };
+  auto toFloat = value.getDefiningOp<arith::SIToFPOp>();
+  if (!toFloat)
+    return std::nullopt;
+  Value integer = toFloat.getIn();
+  if (auto cast = integer.getDefiningOp<arith::IndexCastOp>())
+    integer = cast.getIn();
+  auto distance = integer.getDefiningOp<arith::SubIOp>();
+  if (!distance || !isArgument(distance.getRhs(), AttentionOp::J))
+    return std::nullopt;
+  if (isArgument(distance.getLhs(), AttentionOp::I))
+    return Alignment::TopLeft;
+  auto diagonal = distance.getLhs().getDefiningOp<arith::AddIOp>();
+  if (!diagonal)
+    return std::nullopt;
+  for (auto [row, offset] : {std::pair(diagonal.getLhs(), diagonal.getRhs()),
+                             std::pair(diagonal.getRhs(), diagonal.getLhs())}) {
+    auto lengths = offset.getDefiningOp<arith::SubIOp>();
+    if (isArgument(row, AttentionOp::I) && lengths &&
+        isArgument(lengths.getLhs(), AttentionOp::Nkv) &&
+        isArgument(lengths.getRhs(), AttentionOp::Nq))
+      return Alignment::BottomRight;
+  }
+  return std::nullopt;
+}
+
+/// Below a diagonal no visible key has a negative distance. What the region
+/// gives for hidden ones is of no account.
+struct DropAbsoluteDistance : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getScore().empty())
+      return failure();
+    int64_t nq = op.getQuery().getType().getShape()[2];
+    bool isSquare =
+        !ShapedType::isDynamic(nq) && nq == op.getKey().getType().getShape()[2];
+    auto hidesBefore = [&](Alignment align) {
+      return llvm::any_of(op.getBands().getAsRange<BandAttr>(),
+                          [&](BandAttr band) {
+                            return band.getRight() && *band.getRight() == 0 &&
+                                   (band.getAlign() == align || isSquare);
+                          });
+    };
+    for (auto absolute : op.getScore().front().getOps<math::AbsFOp>()) {
+      std::optional<Alignment> align =
+          getDistanceAlignment(op, absolute.getOperand());
+      if (!align || !hidesBefore(*align))
+        continue;
+      rewriter.replaceOp(absolute, absolute.getOperand());
+      return success();
+    }
+    return failure();
+  }
+};
+
 struct DropUnusedLse : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -106,5 +170,5 @@ struct DropUnusedLse : OpRewritePattern<AttentionOp> {
 void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                               MLIRContext *context) {
   patterns.add<SimplifyBands, DropIdentityScore, ShrinkScoreOperands,
-               DropUnusedLse>(context);
+               DropAbsoluteDistance, DropUnusedLse>(context);
 }
