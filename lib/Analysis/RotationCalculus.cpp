@@ -73,7 +73,7 @@ TileVisits::TileVisits(AttentionOp op, const AttentionSizes &sizes,
   }
   SizeExpression keys = sizes.keys;
   for (BandAttr band : op.getBands().getAsRange<BandAttr>())
-    keys = min(keys, getKeysOfBand(band, sizes, tileM));
+    keys = min(std::move(keys), getKeysOfBand(band, sizes, tileM));
   ofQueryTile = ceilDiv(keys, tileN);
   inAll = queryTiles * ofQueryTile;
 }
