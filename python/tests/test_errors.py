@@ -2,34 +2,18 @@
 
 import inspect
 import json
-import re
 
 import numpy as np
 import pytest
 
 import attnfuse as af
+import variants
 from reference import qkv
 
-
-@af.attention
-def causal(q, k, v):
-    return af.softmax(af.causal(af.scaled_dot_product(q, k))) @ v
-
-
-@af.attention
-def rotated(q, k, v):
-    q, k = af.rope(q, k)
-    return af.softmax(af.scaled_dot_product(q, k)) @ v
-
-
-@af.attention
-def biased(q, k, v):
-    return af.softmax(af.additive_bias(af.scaled_dot_product(q, k))) @ v
-
-
-@af.attention
-def sparse(q, k, v):
-    return af.softmax(af.block_sparse(af.scaled_dot_product(q, k))) @ v
+causal = af.attention(variants.causal)
+rotated = af.attention(variants.rotated)
+biased = af.attention(variants.biased)
+sparse = af.attention(variants.sparse)
 
 
 @pytest.fixture
@@ -74,7 +58,7 @@ def test_shapes(tensors):
         v,
         error=af.CompileError,
     )
-    assert error.filename == __file__
+    assert error.filename == variants.__file__
     refused(r"D|features", causal, q, k[..., :8], v, error=af.CompileError)
 
 
