@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attnfuse/Runtime/Binding.h"
 #include "TestManifest.h"
 #include <functional>
 #include <gtest/gtest.h>
@@ -13,14 +12,6 @@
 using namespace attnfuse;
 
 namespace {
-TensorView view(ElementType type, std::vector<int64_t> shape) {
-  TensorView tensor{0x1000, type, shape, shape};
-  int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0; stride *= shape[i])
-    tensor.strides[i] = stride;
-  return tensor;
-}
-
 std::vector<ParameterValue> toWords(std::vector<uint64_t> words) {
   return {words.begin(), words.end()};
 }
@@ -53,11 +44,11 @@ protected:
   }
 
   ManifestFunction function;
-  TensorView q = view(ElementType::BF16, {2, 8, 100, 128});
-  TensorView k = view(ElementType::BF16, {2, 4, 33, 128});
-  TensorView cos = view(ElementType::F32, {512, 64});
+  TensorView q = view({2, 8, 100, 128}, ElementType::BF16);
+  TensorView k = view({2, 4, 33, 128}, ElementType::BF16);
+  TensorView cos = view({512, 64}, ElementType::F32);
   int64_t offset = 12;
-  TensorView output = view(ElementType::BF16, {2, 8, 100, 128});
+  TensorView output = view({2, 8, 100, 128}, ElementType::BF16);
   Environment environment;
 };
 } // namespace
@@ -169,8 +160,8 @@ TEST_F(BindingTest, Counts) {
 TEST_F(BindingTest, Shapes) {
   auto refuseWith = [&](std::function<void()> change) {
     SetUp();
-    q = view(ElementType::BF16, {2, 8, 100, 128});
-    k = view(ElementType::BF16, {2, 4, 33, 128});
+    q = view({2, 8, 100, 128}, ElementType::BF16);
+    k = view({2, 4, 33, 128}, ElementType::BF16);
     output = q;
     change();
     return refuse();

@@ -45,11 +45,6 @@ manifestText(const std::string &workspace = R"("shape": ["B", 3, "N", 64])",
            {"kind": "pointer", "of": "x.copy"}]}]}]}]})";
 }
 
-std::string getErrorOf(const std::string &text) {
-  Result<Manifest> manifest = parseManifest(text);
-  return manifest ? "no error" : manifest.error().message;
-}
-
 class WorkspaceTest : public KernelFixture {
 protected:
   void SetUp() override {
@@ -60,19 +55,6 @@ protected:
                              {"both", {8, 8}}};
     load(manifestText());
   }
-  void TearDown() override {
-    kernel.reset();
-    KernelFixture::TearDown();
-  }
-
-  void load(const std::string &text) {
-    Result<Manifest> parsed = parseManifest(text);
-    ASSERT_TRUE(bool(parsed)) << parsed.error().message;
-    Result<Kernel> loaded = Kernel::load(openDevice(), *parsed, "f", "ptx");
-    ASSERT_TRUE(bool(loaded)) << loaded.error().message;
-    kernel = *loaded;
-  }
-
   TensorView getView(int64_t length, uint64_t address) {
     TensorView tensor = view({2, 3, length, 64}, ElementType::F16);
     tensor.data = address;
@@ -89,8 +71,6 @@ protected:
                                    {getView(length, 0x20000)}, workspace);
     return status.ok() ? "" : status.error().message;
   }
-
-  std::optional<Kernel> kernel;
 };
 } // namespace
 
