@@ -109,6 +109,33 @@ TEST_F(BindingTest, TransposedStorageAndBroadcastsAreAccepted) {
   EXPECT_EQ(refuse(), "no refusal");
 }
 
+TEST_F(BindingTest, ElementsWithoutAddressesAreRefused) {
+  const std::string error = "argument 'q': expected strides whose last element "
+                            "has an address; make the tensor contiguous";
+  // Two batch entries, elements of two bytes: one stride is all the reach.
+  constexpr int64_t kMost = int64_t(1) << 62;
+  q.shape = output.shape = {2, 1, 1, 128};
+  q.strides = {kMost - 128, 0, 0, 1};
+  EXPECT_EQ(refuse(), "no refusal");
+  q.strides[0] = kMost;
+  EXPECT_EQ(refuse(), error);
+  // The last of these is the sum of two strides that would fit alone.
+  for (std::vector<int64_t> strides :
+       {std::vector<int64_t>{-kMost - 8, 0, 0, 1},
+        {kMost / 2 * 3, 0, 0, 1},
+        {kMost / 2, kMost / 2, 0, 1}}) {
+    q.shape[1] = output.shape[1] = 2;
+    output.strides = {256, 128, 0, 1};
+    q.strides = strides;
+    k.shape[1] = 1;
+    EXPECT_EQ(refuse(), error) << strides[0];
+  }
+  // Nothing is read of a dimension of one.
+  q.shape = output.shape = {2, 1, 1, 128};
+  q.strides = {128, kMost, kMost, 1};
+  EXPECT_EQ(refuse(), "no refusal");
+}
+
 TEST_F(BindingTest, KernelsGetTheStridesOfBroadcasts) {
   // One key head, and one query head, read by all.
   k.strides = {33 * 128, 0, 128, 1};
