@@ -162,8 +162,8 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module,
   } else if (failed(run(module, buildKernelPipeline))) {
     return log.takeError();
   }
-  result.explanation = explain(*scheduled, written, *target, module) +
-                       log.getRemarks().str();
+  result.explanation =
+      explain(*scheduled, written, *target, module) + log.getRemarks().str();
   if (emit == EmitLevel::Schedule)
     return result;
 
