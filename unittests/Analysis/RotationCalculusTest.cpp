@@ -258,6 +258,9 @@ TEST_F(RotationCostsTest, CrossoverIsWhereTheFormulaHasIt) {
 TEST_F(RotationCostsTest, OverlapTakesOff) {
   TargetInfo target = machine();
   target.loaderRotationClocks = 500;
+  target.loaderLatencyClocks = 640;
+  target.visitPerProduct = 1.35;
+  target.hiddenClocksPerFeature = 9.4;
   target.tensorFlopsPerClock = 4096;
   AttentionSizes sizes{1, 100, 100, 1280, 1280};
   auto getFused = [&] {
