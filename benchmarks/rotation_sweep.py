@@ -291,10 +291,7 @@ def crossovers(results, predictions):
 
 
 def get_target(chip, machine):
-    # The same machine, for code of the other chip.
-    if chip == "sm_90":
-        return '"same", {chip = "sm_90", clock_ghz = 1.5 : f64, rotation_gb_per_second = 3600.0 : f64}'
-    return f'"{machine}"'
+    return f'"{machine}", {{chip = "{chip}"}}'
 
 
 def machines(options):

@@ -18,6 +18,14 @@
 using namespace mlir;
 using namespace mlir::attnfuse;
 
+CompilerFlags::CompilerFlags(llvm::cl::OptionCategory &category,
+                             const char *chipDescription)
+    : chip("chip", llvm::cl::desc(chipDescription),
+           llvm::cl::value_desc("name"), llvm::cl::cat(category)),
+      rotation("rotation", llvm::cl::desc("Where q and k are rotated"),
+               llvm::cl::init(RotationChoice::Auto), getRotationChoices(),
+               llvm::cl::cat(category)) {}
+
 static StringRef toolName;
 
 /// It shall not look like a crash.

@@ -8,10 +8,21 @@
 #ifndef ATTNFUSE_TOOLS_DRIVER_H
 #define ATTNFUSE_TOOLS_DRIVER_H
 
+#include "attnfuse/Dialect/AttnFuse/Transforms/RotationChoice.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
 namespace mlir::attnfuse {
+
+/// The options of tools that compile for a machine.
+struct CompilerFlags {
+  /// `chipDescription` also says what is taken where there is no --chip.
+  CompilerFlags(llvm::cl::OptionCategory &category,
+                const char *chipDescription);
+
+  llvm::cl::opt<std::string> chip;
+  llvm::cl::opt<RotationChoice> rotation;
+};
 
 /// Names the tool in messages, and has what code generation cannot do end the
 /// process with such a message. Call it once, first.

@@ -73,18 +73,10 @@ TileVisits::TileVisits(AttentionOp op, const AttentionSizes &sizes,
   }
   SizeExpression keys = sizes.keys;
   for (BandAttr band : op.getBands().getAsRange<BandAttr>())
-    keys = min(keys, getKeysOfBand(band, sizes, tileM));
+    keys = min(std::move(keys), getKeysOfBand(band, sizes, tileM));
   ofQueryTile = ceilDiv(keys, tileN);
   inAll = queryTiles * ofQueryTile;
 }
-
-/// What a visit takes, in clocks of the tensor cores.
-static constexpr double kVisitPerProduct = 1.35;
-/// Clocks of a rotation beside the products that do not depend on its size.
-static constexpr double kRotationLatency = 640;
-/// Of the rotations of a query tile, what its prologue and epilogue hide, in
-/// clocks for each feature of the head.
-static constexpr double kHiddenPerFeature = 9.4;
 
 RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
                              const RotationTile &tile, const TargetInfo &target)
@@ -98,10 +90,10 @@ RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
     double products = 2.0 * double(tile.m * tile.n) *
                       double(op.getHeadDim() + op.getValueHeadDim()) /
                       double(target.tensorFlopsPerClock);
-    visit = std::max(0.0, kRotationLatency +
+    visit = std::max(0.0, target.loaderLatencyClocks +
                               kiFeatures * target.loaderRotationClocks -
-                              kVisitPerProduct * products);
-    hidden = kHiddenPerFeature * double(op.getHeadDim());
+                              target.visitPerProduct * products);
+    hidden = target.hiddenClocksPerFeature * double(op.getHeadDim());
   }
   double picoseconds = 1e3 / target.clockGhz;
   auto getTime = [&](const SizeExpression &visits, const SizeExpression &tiles,

@@ -152,17 +152,22 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module,
         pm.addPass(createAttnFuseSelectSchedulePass());
       })))
     return log.takeError();
-  result.explanation =
-      explain(module, written, *target) + log.getRemarks().str();
+  OwningOpRef<ModuleOp> scheduled = module.clone();
   if (emit == EmitLevel::Schedule) {
     result.code = printModule(module);
-    return result;
+    // What has no kernels is explained without them.
+    ScopedDiagnosticHandler silence(module.getContext(),
+                                    [](Diagnostic &) { return success(); });
+    (void)run(module, buildKernelPipeline);
+  } else if (failed(run(module, buildKernelPipeline))) {
+    return log.takeError();
   }
+  result.explanation =
+      explain(*scheduled, written, *target, module) + log.getRemarks().str();
+  if (emit == EmitLevel::Schedule)
+    return result;
 
-  if (failed(run(module, [](OpPassManager &pm) {
-        buildKernelPipeline(pm);
-        buildGpuLoweringPipeline(pm);
-      })))
+  if (failed(run(module, buildGpuLoweringPipeline)))
     return log.takeError();
   if (llvm::none_of(module.getOps<gpu::GPUModuleOp>(), [](auto kernels) {
         return kernels->hasAttr(kManifestAttrName);

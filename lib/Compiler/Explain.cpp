@@ -8,10 +8,13 @@
 #include "Explain.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
+namespace json = llvm::json;
 
 namespace {
 /// Whether `op` is one of the blocks that a user composes.
@@ -113,6 +116,81 @@ void printAttention(raw_ostream &os, AttentionOp op, const TargetInfo &target) {
        << " by shared memory and threads, " << getBlocksPerSm(resources, target)
        << " if the estimate of registers holds\n";
 }
+
+/// The names in `expression`, as what decides: sizes, and layouts of tensors.
+void collectNames(const json::Value &expression,
+                  SmallVectorImpl<std::string> &names) {
+  if (const json::Array *list = expression.getAsArray(); list && !list->empty())
+    for (const json::Value &operand : llvm::drop_begin(*list))
+      collectNames(operand, names);
+  std::optional<StringRef> name = expression.getAsString();
+  if (!name || name == "$sm_count")
+    return;
+  StringRef tensor = *name;
+  if (tensor.consume_front("$stride."))
+    tensor = tensor.rsplit('.').first;
+  else
+    tensor.consume_front("$address.");
+  std::string what = ((tensor == *name ? "" : "the layout of ") + tensor).str();
+  if (!llvm::is_contained(names, what))
+    names.push_back(std::move(what));
+}
+
+// Kernels that the module came with may have any manifest.
+
+void printKernels(raw_ostream &os, const json::Object &version) {
+  SmallVector<StringRef> names;
+  if (const json::Array *kernels = version.getArray("kernels"))
+    for (const json::Value &kernel : *kernels)
+      if (const json::Object *object = kernel.getAsObject())
+        names.push_back(object->getString("name").value_or(""));
+  llvm::interleave(names, os, ", then ");
+}
+
+/// What a launch of the function launches, by its entry in the manifest.
+void printLaunches(raw_ostream &os, const json::Object &function) {
+  const json::Array *versions = function.getArray("versions");
+  os << "  launches";
+  if (!versions) {
+    os << ": ";
+    printKernels(os, function);
+    os << "\n";
+    return;
+  }
+  os << " the first that applies:\n";
+  for (const json::Value &entry : *versions) {
+    const json::Object *version = entry.getAsObject();
+    if (!version)
+      continue;
+    os << "    ";
+    printKernels(os, *version);
+    if (const json::Value *when = version->get("when")) {
+      SmallVector<std::string> names;
+      collectNames(*when, names);
+      os << ", by ";
+      llvm::interleaveComma(names, os);
+    }
+    os << "\n";
+  }
+}
+
+/// The manifest's entry of `function`, if it has kernels.
+std::optional<json::Object> getManifest(ModuleOp kernels, StringRef function) {
+  for (auto module : kernels.getOps<gpu::GPUModuleOp>()) {
+    auto text = module->getAttrOfType<StringAttr>(kManifestAttrName);
+    if (!text || !module.lookupSymbol(function))
+      continue;
+    llvm::Expected<json::Value> manifest = json::parse(text.getValue());
+    if (!manifest) {
+      llvm::consumeError(manifest.takeError());
+      continue;
+    }
+    json::Object *object = manifest->getAsObject();
+    if (object && object->getString("name") == function)
+      return std::move(*object);
+  }
+  return std::nullopt;
+}
 } // namespace
 
 BlocksByFunction mlir::attnfuse::collectBlocks(ModuleOp module) {
@@ -127,7 +205,8 @@ BlocksByFunction mlir::attnfuse::collectBlocks(ModuleOp module) {
 
 std::string mlir::attnfuse::explain(ModuleOp module,
                                     const BlocksByFunction &written,
-                                    const TargetInfo &target) {
+                                    const TargetInfo &target,
+                                    ModuleOp kernels) {
   std::string text;
   llvm::raw_string_ostream os(text);
   BlocksByFunction left = collectBlocks(module);
@@ -144,8 +223,11 @@ std::string mlir::attnfuse::explain(ModuleOp module,
       llvm::interleaveComma(found->second, os);
       os << "\n";
     } else if (!function.getOps<AttentionOp>().empty()) {
-      os << "  fused: all of it, into one kernel\n";
+      os << "  fused: all of it, into one attention\n";
     }
+    if (std::optional<json::Object> manifest =
+            getManifest(kernels, function.getName()))
+      printLaunches(os, *manifest);
     function.walk([&](AttentionOp op) { printAttention(os, op, target); });
   }
   return text;

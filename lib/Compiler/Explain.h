@@ -20,9 +20,10 @@ using BlocksByFunction = llvm::MapVector<StringRef, SmallVector<StringRef>>;
 BlocksByFunction collectBlocks(ModuleOp module);
 
 /// A paragraph for each function of the scheduled `module`. `written` are the
-/// blocks as the user wrote them.
+/// blocks as the user wrote them; `kernels` is the same module after the
+/// conversion to kernels, or what that left where it failed.
 std::string explain(ModuleOp module, const BlocksByFunction &written,
-                    const TargetInfo &target);
+                    const TargetInfo &target, ModuleOp kernels);
 
 } // namespace mlir::attnfuse
 

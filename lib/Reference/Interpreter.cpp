@@ -111,10 +111,10 @@ private:
   llvm::Error visit(Operation *op) {
     return llvm::TypeSwitch<Operation *, llvm::Error>(op)
         .Case([&](RopeOp op) {
-          tensors[op.getResult()] = rotateOperand(
-              op.getInput(), op.getCos(), op.getSin(), op.getOffset(),
-              op.getPositions(), op.getPairing(), op.getStaticOffset());
-          return llvm::Error::success();
+          return rotateOperand(op.getInput(), op.getCos(), op.getSin(),
+                               op.getOffset(), op.getPositions(),
+                               op.getPairing(), op.getStaticOffset(),
+                               tensors[op.getResult()]);
         })
         .Case([&](ScaledDotProductOp op) {
           double scale =
@@ -192,13 +192,17 @@ private:
   llvm::Error visitAttention(AttentionOp op) {
     ArrayPtr q = getTensor(op.getQuery()), k = getTensor(op.getKey());
     if (RotationAttr rotation = op.getQRotationAttr())
-      q = rotateOperand(op.getQuery(), op.getQCos(), op.getQSin(),
-                        op.getQOffset(), op.getQPositions(),
-                        rotation.getPairing(), rotation.getOffset());
+      if (llvm::Error error =
+              rotateOperand(op.getQuery(), op.getQCos(), op.getQSin(),
+                            op.getQOffset(), op.getQPositions(),
+                            rotation.getPairing(), rotation.getOffset(), q))
+        return error;
     if (RotationAttr rotation = op.getKRotationAttr())
-      k = rotateOperand(op.getKey(), op.getKCos(), op.getKSin(),
-                        op.getKOffset(), op.getKPositions(),
-                        rotation.getPairing(), rotation.getOffset());
+      if (llvm::Error error =
+              rotateOperand(op.getKey(), op.getKCos(), op.getKSin(),
+                            op.getKOffset(), op.getKPositions(),
+                            rotation.getPairing(), rotation.getOffset(), k))
+        return error;
     ScoreNodePtr node = makeProduct(q, k, op.getScale().convertToDouble());
     for (BandAttr band : op.getBands().getAsRange<BandAttr>())
       node = makeBand(node, band.getAlign(), band.getLeft(), band.getRight());
@@ -362,17 +366,28 @@ private:
 
   //===--- Operands -------------------------------------------------------===//
 
-  ArrayPtr rotateOperand(Value x, Value cos, Value sin, Value offset,
-                         Value positions, Pairing pairing,
-                         int64_t staticOffset) {
+  llvm::Error rotateOperand(Value x, Value cos, Value sin, Value offset,
+                            Value positions, Pairing pairing,
+                            int64_t staticOffset, ArrayPtr &result) {
     auto find = [&](Value value) { return value ? getTensor(value) : nullptr; };
     ArrayPtr arrays[] = {find(x), find(cos), find(sin), find(offset),
                          find(positions)};
     RopeArguments arguments{arrays[0].get(), arrays[1].get(), arrays[2].get(),
                             arrays[3].get(), arrays[4].get(), pairing,
                             staticOffset};
-    return std::make_shared<Array>(
+    // S12: an offset that is given or constant is refused, one that is computed
+    // is clamped, as positions are.
+    bool isGiven = !offset || isa<BlockArgument>(offset) ||
+                   offset.getDefiningOp<arith::ConstantOp>();
+    if (!positions && isGiven && !isInsideTables(arguments))
+      return makeError(
+          "the rows of a rotation from " +
+          (offset ? std::to_string(arrays[3]->ints[0]) + " + " : "") +
+          Twine(staticOffset) + " on are not all in its table of " +
+          Twine(arrays[1]->shape[0]) + " rows");
+    result = std::make_shared<Array>(
         rotate(arguments, getUnitRoundoff(getElementTypeOrSelf(x))));
+    return llvm::Error::success();
   }
 
   /// The whole tensor, also of scores.

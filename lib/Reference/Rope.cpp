@@ -28,6 +28,13 @@ static int64_t getTableRow(const RopeArguments &args, int64_t b, int64_t n,
   return int64_t(std::clamp<__int128>(position, 0, __int128(numRows) - 1));
 }
 
+bool reference::isInsideTables(const RopeArguments &args) {
+  __int128 start = args.staticOffset;
+  if (args.offset)
+    start += args.offset->ints[0];
+  return start >= 0 && start + args.x->shape[2] <= args.cos->shape[0];
+}
+
 Array reference::rotate(const RopeArguments &args, double roundoff) {
   const std::vector<int64_t> &shape = args.x->shape;
   int64_t numRows = args.cos->shape[0], numPairs = args.cos->shape[1];

@@ -21,6 +21,10 @@ struct RopeArguments {
   int64_t staticOffset;
 };
 
+/// Whether an offset of the arguments, without positions, keeps all rows of `x`
+/// inside the tables.
+bool isInsideTables(const RopeArguments &arguments);
+
 /// Positions outside the tables are clamped. `roundoff` is that of the type
 /// that an implementation rounds the result to.
 Array rotate(const RopeArguments &arguments, double roundoff);

@@ -365,8 +365,8 @@ private:
 } // namespace
 
 llvm::Expected<std::unique_ptr<Device>>
-mlir::attnfuse::makeCudaDevice(int ordinal, StringRef chip, StringRef rotation,
-                               MemoryLayout layout) {
+mlir::attnfuse::makeCudaDevice(int ordinal, StringRef chip,
+                               RotationChoice rotation, MemoryLayout layout) {
   auto driver = ::attnfuse::CudaDriver::load();
   if (!driver)
     return toError(driver.error());
@@ -381,6 +381,6 @@ mlir::attnfuse::makeCudaDevice(int ordinal, StringRef chip, StringRef rotation,
         " is older than every chip in the table: expected compute "
         "capability 8.0 or more");
   return std::make_unique<CudaDevice>(
-      std::move(*device),
-      CompileOptions{target, EmitLevel::PTX, rotation.str(), {}}, layout);
+      std::move(*device), CompileOptions{target, EmitLevel::PTX, rotation, {}},
+      layout);
 }

@@ -9,6 +9,7 @@
 #define ATTNFUSE_LIB_RUNNER_DEVICE_H
 
 #include "DeviceImage.h"
+#include "attnfuse/Dialect/AttnFuse/Transforms/RotationChoice.h"
 #include "attnfuse/Support/HostTensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
@@ -59,7 +60,7 @@ std::unique_ptr<Device> makeCpuDevice();
 /// empty, the device's own. `rotation` is that of CompileOptions. Functions get
 /// their tensors in `layout`.
 llvm::Expected<std::unique_ptr<Device>>
-makeCudaDevice(int ordinal, StringRef chip, StringRef rotation,
+makeCudaDevice(int ordinal, StringRef chip, RotationChoice rotation,
                ::attnfuse::MemoryLayout layout);
 
 /// Bitwise equality.

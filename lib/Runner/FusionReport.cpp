@@ -77,8 +77,8 @@ std::string mlir::attnfuse::describeFusion(ModuleOp module) {
   std::string text = "fused ";
   if (before.size() > 1 && left.empty())
     text += join(before) + " into ";
-  text += kernels.size() == 1 ? "one kernel "
-                              : std::to_string(kernels.size()) + " kernels ";
+  text += kernels.size() == 1 ? "one attention "
+                              : std::to_string(kernels.size()) + " attentions ";
   text += join(kernels);
   if (!left.empty())
     text += "; left over: " + join(left);

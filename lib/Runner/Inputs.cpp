@@ -34,7 +34,7 @@ public:
 
   llvm::Error validate() {
     for (const RotationUse &use : getRotations(classes.getFunction()))
-      if (llvm::Error error = checkTableLength(use))
+      if (llvm::Error error = checkTableRows(use))
         return error;
     for (const BlockUse &use : getBlockUses(classes.getFunction()))
       if (llvm::Error error = checkBlocks(use))
@@ -87,17 +87,23 @@ private:
            "'";
   }
 
-  llvm::Error checkTableLength(const RotationUse &use) {
+  llvm::Error checkTableRows(const RotationUse &use) {
     int64_t rows = *sizes.get(classes.getClass(use.cos, 0));
     int64_t length = *sizes.get(classes.getClass(use.input, 2));
-    if (use.positions || length == 0)
-      return llvm::Error::success();
-    __int128 needed = __int128(length) + use.staticOffset;
     const HostTensor *offset = find(use.offset);
-    if (offset)
-      needed += offset->getInt(0);
-    else if (use.offset)
+    // What positions and computed offsets hold is clamped.
+    if (use.positions || (use.offset && !offset))
       return llvm::Error::success();
+    __int128 start = use.staticOffset;
+    if (offset)
+      start += offset->getInt(0);
+    if (start < 0)
+      return makeError(describe(use.offset) +
+                       ": expected an offset of at least " +
+                       Twine(-use.staticOffset) +
+                       ", which is the first row of the rotary table, got " +
+                       Twine(offset->getInt(0)));
+    __int128 needed = start + length;
     if (needed <= rows)
       return llvm::Error::success();
     auto argument = dyn_cast<BlockArgument>(skipCasts(use.cos));
@@ -105,12 +111,12 @@ private:
         argument
             ? "'" + classes.getArguments()[argument.getArgNumber()].name + "'"
             : "of the function";
-    return makeError(
-        "the rotary table " + table + " is too short: expected at least " +
-        Twine(int64_t(std::min<__int128>(needed, INT64_MAX))) + " rows for " +
-        Twine(length) + " positions from " +
-        Twine(int64_t(std::min<__int128>(needed - length, INT64_MAX))) +
-        ", got " + Twine(rows));
+    return makeError("the rotary table " + table +
+                     " is too short: expected at least " +
+                     Twine(int64_t(std::min<__int128>(needed, INT64_MAX))) +
+                     " rows for " + Twine(length) + " positions from " +
+                     Twine(int64_t(std::min<__int128>(start, INT64_MAX))) +
+                     ", got " + Twine(rows));
   }
 
   llvm::Error checkBlocks(const BlockUse &use) {

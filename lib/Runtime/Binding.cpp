@@ -60,6 +60,21 @@ Status bindDims(const TensorRef &tensor, const TensorView &actual,
   return {};
 }
 
+/// Whether the bytes from the first element to the last fit 63 bits, as kernels
+/// compute with them.
+bool fitsAddresses(const TensorView &tensor) {
+  int64_t reach[2] = {0, 0}; // Below and above the first element.
+  bool overflows = false;
+  for (size_t i = 0; i < tensor.shape.size(); ++i) {
+    int64_t bytes = 0, stride = tensor.strides[i];
+    overflows |=
+        __builtin_mul_overflow(tensor.shape[i] - 1, stride, &bytes) ||
+        __builtin_mul_overflow(bytes, getElementSize(tensor.type), &bytes) ||
+        __builtin_add_overflow(reach[stride > 0], bytes, &reach[stride > 0]);
+  }
+  return !overflows;
+}
+
 Status checkLayout(const TensorRef &tensor, const TensorView &actual) {
   const ManifestTensor &expected = tensor.get();
   if (actual.isEmpty())
@@ -86,6 +101,9 @@ Status checkLayout(const TensorRef &tensor, const TensorView &actual) {
           " to be a multiple of " + std::to_string(expected.strideMultiple) +
           ", got " + std::to_string(stride) + "; make the tensor contiguous");
   }
+  if (!fitsAddresses(actual))
+    return tensor.makeError("expected strides whose last element has an "
+                            "address; make the tensor contiguous");
   return {};
 }
 

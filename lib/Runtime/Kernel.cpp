@@ -9,6 +9,7 @@
 #include "TensorMapCache.h"
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <map>
 
 using namespace attnfuse;
@@ -187,6 +188,9 @@ static Result<CUdeviceptr> getWorkspace(const CudaDeviceRef &device,
   if (given % kWorkspaceAlignment != 0)
     return Error{"expected a workspace at a multiple of " +
                  std::to_string(kWorkspaceAlignment) + " bytes"};
+  if (given > std::numeric_limits<CUdeviceptr>::max() - uint64_t(bytes))
+    return Error{"expected a workspace of " + std::to_string(bytes) +
+                 " bytes, got an address with fewer bytes after it"};
   if (given != 0 || bytes == 0)
     return given;
   Result<PooledMemory> memory =

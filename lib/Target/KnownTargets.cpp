@@ -58,11 +58,15 @@ TargetInfo machine(StringRef name, TargetInfo info, int64_t smCount,
   info.clockGhz = clockGhz;
   info.dramGbPerSecond = dramGbPerSecond;
   info.l2Bytes = l2Bytes;
-  // Measured on an H200, with the kernels of both families; derived for all
-  // other machines: the instructions are the same, and the rotation of a tensor
-  // moves it at the speed of memory. See docs/rotation-calculus.md.
+  // Measured on an H200, with the kernels of both families, or fitted to what
+  // was measured; derived for all other machines: the instructions are the
+  // same, and the rotation of a tensor moves it at the speed of memory. See
+  // docs/rotation-calculus.md.
   info.keyRotationClocks = 130;
   info.loaderRotationClocks = 440;
+  info.loaderLatencyClocks = 640;
+  info.visitPerProduct = 1.35;
+  info.hiddenClocksPerFeature = 9.4;
   info.rotationLaunchNs = 1000;
   info.rotationGbPerSecond = 0.84 * dramGbPerSecond;
   return info;

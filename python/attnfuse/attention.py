@@ -7,6 +7,7 @@
 import functools
 import inspect
 import itertools
+import re
 import threading
 import weakref
 
@@ -22,6 +23,10 @@ from .trace import Trace
 #: Operands that a call may give by these names without the function having them as parameters:
 #: blocks take them where they are not given them.
 AMBIENT = ("cos", "sin", "bias", "block_mask", "slopes", "positions", "offset")
+
+#: Names of dimensions in messages and manifests, with a number after the first of a kind. Operands
+#: have other names.
+_DIMENSION = re.compile(r"(B|Hq|Hkv|Nq|Nkv|D|Dv|R|nnz|P|P_q|P_k)(_[0-9]+)?", re.ASCII)
 
 LEVELS = ("blocks", "fused", "schedule", "nvvm", "llvm", "ptx", "manifest", "linalg")
 
@@ -139,6 +144,12 @@ class Attention:
                 if name in trace.ambients and name not in trace.taken:
                     raise OperandError(
                         f"{self.name}: operand '{name}' is not used; no block of the function takes it"
+                    )
+            for operand in program.arguments:
+                if _DIMENSION.fullmatch(operand.name):
+                    raise OperandError(
+                        f"{self.name}: operand '{operand.name}' has the name of a dimension, which "
+                        "kernels and messages use; rename the parameter"
                     )
             self._programs.append((structure, program))
             return program

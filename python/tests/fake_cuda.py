@@ -2,9 +2,13 @@
 with that driver as libcuda.so.1 in LD_LIBRARY_PATH. What it is asked for is read from the calls of the
 C interface."""
 
+import functools
+
 import torch
 
 import attnfuse as af
+import torch_reference
+import variants
 from attnfuse import torch_launch
 
 
@@ -17,18 +21,11 @@ torch_launch._device_index = lambda device: 0
 torch_launch._get_stream = lambda index: 0
 torch_launch.cache.cpu_function = refuse_calls
 
-
-@af.attention
-def causal(q, k, v):
-    p, lse = af.softmax(af.causal(af.scaled_dot_product(q, k)), return_lse=True)
-    return p @ v, lse
-
-
-@af.attention
-def shifted(q, k, v, cos, sin, offset):
-    q = af.rope(q, cos, sin, offset=offset)
-    return af.softmax(af.scaled_dot_product(q, k)) @ v
-
+causal = af.attention(variants.causal_with_lse)
+shifted = af.attention(variants.shifted)
+tensors = functools.partial(
+    torch_reference.tensors, b=1, nq=16, nkv=24, d=64, dtype=torch.bfloat16
+)
 
 # Every launch, with what the C interface is given.
 calls = []
@@ -49,10 +46,6 @@ def spy_run(handle, stream, addresses, workspace):
 
 
 torch_launch._launch_kernel, torch_launch._run_launch = spy_launch, spy_run
-
-
-def tensors(nq=16, nkv=24):
-    return [torch.randn(1, h, n, 64).to(torch.bfloat16) for h, n in ((4, nq), (2, nkv), (2, nkv))]
 
 
 def addresses(*values):
@@ -121,7 +114,7 @@ else:
 try:
     causal(*(x.float() for x in tensors()))
 except af.CompileError as error:
-    assert error.filename == __file__ and "f16 or bf16 for the GPU, got 'f32'" in str(error)
+    assert error.filename == variants.__file__ and "f16 or bf16 for the GPU, got 'f32'" in str(error)
 else:
     raise AssertionError("f32 is refused")
 print(f"{len(calls)} launches seen")

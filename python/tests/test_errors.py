@@ -1,34 +1,19 @@
 """Every mistake has an error that names the argument and the remedy, or the user's line."""
 
 import inspect
-import re
+import json
 
 import numpy as np
 import pytest
 
 import attnfuse as af
+import variants
 from reference import qkv
 
-
-@af.attention
-def causal(q, k, v):
-    return af.softmax(af.causal(af.scaled_dot_product(q, k))) @ v
-
-
-@af.attention
-def rotated(q, k, v):
-    q, k = af.rope(q, k)
-    return af.softmax(af.scaled_dot_product(q, k)) @ v
-
-
-@af.attention
-def biased(q, k, v):
-    return af.softmax(af.additive_bias(af.scaled_dot_product(q, k))) @ v
-
-
-@af.attention
-def sparse(q, k, v):
-    return af.softmax(af.block_sparse(af.scaled_dot_product(q, k))) @ v
+causal = af.attention(variants.causal)
+rotated = af.attention(variants.rotated)
+biased = af.attention(variants.biased)
+sparse = af.attention(variants.sparse)
 
 
 @pytest.fixture
@@ -73,7 +58,7 @@ def test_shapes(tensors):
         v,
         error=af.CompileError,
     )
-    assert error.filename == __file__
+    assert error.filename == variants.__file__
     refused(r"D|features", causal, q, k[..., :8], v, error=af.CompileError)
 
 
@@ -433,6 +418,56 @@ def test_signatures():
         af.attention(lambda q, k: None)
     with pytest.raises(af.OperandError, match="dtype: expected one of f16"):
         af.TensorSpec((1, 2), "f8")
+
+
+DIMENSIONS = ("B", "Hq", "Hkv", "Nq", "Nkv", "D", "Dv", "R", "nnz", "P", "P_q", "P_k", "Nq_1")
+
+
+@pytest.mark.parametrize("name", DIMENSIONS)
+def test_operands_with_names_of_dimensions(tensors, name):
+    """They are refused before anything is compiled, for every device."""
+    scope = {"af": af}
+    exec(
+        f"def f(q, k, v, {name}):\n"
+        f"    return af.softmax(af.additive_bias(af.scaled_dot_product(q, k), {name})) @ v\n"
+        f"def g(q, k, v, {name}):\n"
+        f"    return af.softmax(af.sliding_window(af.scaled_dot_product(q, k), {name})) @ v\n",
+        scope,
+    )
+    function = af.attention(scope["f"])
+    message = rf"f: operand '{name}' has the name of a dimension.*rename the parameter"
+    bias = np.zeros((4, 13, 21), np.float32)
+    refused(message, function, *tensors, bias)
+    refused(message, function.lower, *tensors, bias, level="ptx", target="sm_80")
+    # A number that becomes part of the code is no operand of it.
+    assert af.attention(scope["g"])(*tensors, 5).shape == tensors[0].shape
+
+
+def test_names_of_dimensions_are_known(tensors):
+    """The compiler has no other names of dimensions than those."""
+
+    @af.attention
+    def everything(q, k, v, cos, sin, k_cos, k_sin, block_mask, bias, slopes):
+        q, k = af.rope(q, cos, sin), af.rope(k, k_cos, k_sin)
+        s = af.block_sparse(af.scaled_dot_product(q, k), block_mask)
+        s = af.alibi(af.additive_bias(s, bias), slopes=slopes)
+        return af.softmax(s) @ v
+
+    mask = af.create_block_mask(lambda b, h, i, j: j >= 0, Q_LEN=13, KV_LEN=21, BLOCK_SIZE=16)
+    manifest = everything.lower(
+        *(x.astype(np.float16) for x in tensors),
+        *tables().values(),
+        *tables(32).values(),
+        mask,
+        np.zeros((13, 21), np.float32),
+        np.zeros(4, np.float32),
+        level="manifest",
+        target="sm_80",
+    )
+    function = json.loads(manifest)["functions"][0]
+    shapes = [x["shape"] for x in function["arguments"] + function["results"]]
+    names = {size for shape in shapes for size in shape if isinstance(size, str)}
+    assert {"B", "Nq", "Nkv", "P_q", "P_k", "R", "nnz"} <= names <= set(DIMENSIONS)
 
 
 def test_errors_do_not_stick(tensors):

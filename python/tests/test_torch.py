@@ -1,6 +1,5 @@
 """PyTorch's tensors, on the CPU; and the path to a GPU as far as a fake driver leads."""
 
-import os
 import threading
 
 import numpy as np
@@ -9,52 +8,18 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import attnfuse as af
-from reference import attention, check, distance, qkv, rotate
+import variants
+from reference import attention, check, distance, rotate
+from torch_reference import compare, expected_of, tensors
 
-# Compiling takes a moment, and what the cache holds is tested elsewhere.
 F = torch.nn.functional
 
-
-@af.attention
-def causal(q, k, v):
-    return af.softmax(af.causal(af.scaled_dot_product(q, k))) @ v
-
-
-@af.attention
-def rotated(q, k, v):
-    q, k = af.rope(q, k)
-    p, lse = af.softmax(af.causal(af.scaled_dot_product(q, k)), return_lse=True)
-    return p @ v, lse
-
-
-@af.attention
-def biased(q, k, v):
-    return af.softmax(af.additive_bias(af.scaled_dot_product(q, k))) @ v
-
-
-@af.attention
-def sparse(q, k, v):
-    return af.softmax(af.block_sparse(af.scaled_dot_product(q, k))) @ v
-
-
-@af.attention
-def shifted(q, k, v, cos, sin, offset):
-    q, k = af.rope(q, cos, sin, offset=offset), af.rope(k, cos, sin)
-    return af.softmax(af.scaled_dot_product(q, k)) @ v
-
-
-def tensors(b=2, hq=4, hkv=2, nq=13, nkv=21, d=16, dv=None, dtype=torch.float32):
-    torch.manual_seed(3)
-    shapes = (b, hq, nq, d), (b, hkv, nkv, d), (b, hkv, nkv, dv or d)
-    return [torch.randn(shape).to(dtype) for shape in shapes]
-
-
-def expected_of(q, k, v, **options):
-    return attention(*(x.float().numpy() for x in (q, k, v)), **options)
-
-
-def to_numpy(x):
-    return x.float().numpy()
+causal = af.attention(variants.causal)
+causal_with_lse = af.attention(variants.causal_with_lse)
+rotated = af.attention(variants.rotated)
+shifted = af.attention(variants.shifted)
+biased = af.attention(variants.biased)
+sparse = af.attention(variants.sparse)
 
 
 # ===-----------------------------------------------------------------------===#
@@ -68,41 +33,43 @@ def test_types(dtype):
     output = causal(q, k, v)
     assert type(output) is torch.Tensor and output.dtype == dtype and not output.requires_grad
     expected = expected_of(q, k, v, visible=distance(13, 21) <= 0)[0]
-    check(to_numpy(output), expected, str(dtype).split(".")[1])
+    compare(output, expected, dtype)
 
 
 def test_strides():
     q, k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in tensors(nq=21))
     expected = expected_of(q, k, v, visible=distance(21, 21) <= 0)[0]
     output = causal(q, k, v)
-    check(to_numpy(output), expected)
+    compare(output, expected)
     # Like q, so that [B, N, H, D] stays that without a copy.
     assert output.stride() == q.stride()
     wide = torch.zeros(2, 2, 21, 40)
     wide[..., 1:33:2] = k
-    check(to_numpy(causal(q, wide[..., 1:33:2], v)), expected)
+    compare(causal(q, wide[..., 1:33:2], v), expected)
     one = k[:1].expand(2, -1, -1, -1)
-    check(to_numpy(causal(q, one, v)), expected_of(q, one, v, visible=distance(21, 21) <= 0)[0])
+    compare(causal(q, one, v), expected_of(q, one, v, visible=distance(21, 21) <= 0)[0])
 
 
 def test_sizes_change_from_call_to_call():
     for b, nq, nkv in ((1, 5, 5), (3, 1, 8), (3, 1, 9), (2, 30, 30), (1, 5, 5), (0, 2, 2)):
         q, k, v = tensors(b=b, nq=nq, nkv=nkv)
-        check(to_numpy(causal(q, k, v)), expected_of(q, k, v, visible=distance(nq, nkv) <= 0)[0])
+        compare(causal(q, k, v), expected_of(q, k, v, visible=distance(nq, nkv) <= 0)[0])
 
 
 def test_operands():
     q, k, v = tensors(nq=21)
     cos, sin = af.build_rope_cache(64, 16, like=q)
     assert cos.dtype == torch.float32 and cos.device == q.device
-    output, lse = rotated(q, k, v, cos=cos, sin=sin)
     qr, kr = (rotate(x.numpy(), cos, sin) for x in (q, k))
-    expected = attention(qr, kr, v.numpy(), visible=distance(21, 21) <= 0)
-    check(output.numpy(), expected[0])
-    check(lse.numpy(), expected[1])
+    expected = attention(qr, kr, v.numpy(), visible=distance(21, 21) <= 0)[0]
+    compare(rotated(q, k, v, cos=cos, sin=sin), expected)
+    output, lse = causal_with_lse(q, k, v)
+    expected = expected_of(q, k, v, visible=distance(21, 21) <= 0)
+    compare(output, expected[0])
+    compare(lse, expected[1])
 
     positions = torch.randint(0, 64, (2, 21))
-    output, _ = rotated(q, k, v, cos=cos, sin=sin, positions=positions)
+    output = rotated(q, k, v, cos=cos, sin=sin, positions=positions)
     qr, kr = (rotate(x.numpy(), cos, sin, positions=positions) for x in (q, k))
     check(output.numpy(), attention(qr, kr, v.numpy(), visible=distance(21, 21) <= 0)[0])
 
@@ -114,7 +81,7 @@ def test_operands():
     for offset in (0, 17, np.int64(5), 3):
         qr = rotate(q.numpy(), cos, sin, positions=np.arange(21) + offset)
         output = shifted(q, k, v, cos, sin, offset)
-        check(output.numpy(), attention(qr, rotate(k.numpy(), cos, sin), v.numpy())[0])
+        check(output.numpy(), attention(qr, k.numpy(), v.numpy())[0])
 
     mask = af.create_block_mask(
         lambda b, h, i, j: i // 8 != j // 8, Q_LEN=21, KV_LEN=21, BLOCK_SIZE=8, device="cpu"
@@ -270,8 +237,8 @@ def test_compile():
     cos, sin = af.build_rope_cache(64, 16, like=q)
 
     def function(q, k, v, cos, sin):
-        output, lse = rotated(q * 2, k, v, cos=cos, sin=sin)
-        return output + lse[..., None]
+        output, lse = causal_with_lse(q * 2, k, v)
+        return rotated(output, k, v, cos=cos, sin=sin) + lse[..., None]
 
     expected = function(q, k, v, cos, sin)
     assert torch.allclose(compiled(function)(q, k, v, cos, sin), expected)

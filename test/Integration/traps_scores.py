@@ -140,7 +140,7 @@ def rope_at_long_positions(runner):
 
 @trap
 def rope_beyond_the_table(runner):
-    """Refused where the length is known, clamped where positions are given."""
+    """Refused where an offset is known, clamped where positions are given."""
     v = variant(float_type(runner), d=16, rope=rotation(width=16, q_offset=100))
     arrays = inputs.make_inputs(v, sizes(1, 93, 20), 1)
     try:
@@ -148,6 +148,14 @@ def rope_beyond_the_table(runner):
         return "193 positions were read from a table of 192 rows"
     except RuntimeError as error:
         if "193" not in str(error) or "192" not in str(error):
+            return f"unclear message: {error}"
+    v = variant(float_type(runner), d=16, rope=rotation(width=16, offset=True))
+    arrays = dict(inputs.make_inputs(v, sizes(1, 9, 20), 1), offset=np.int64(-1))
+    try:
+        runner.call(v, arrays, {})
+        return "position -1 was read from a table"
+    except RuntimeError as error:
+        if "'offset'" not in str(error) or "-1" not in str(error):
             return f"unclear message: {error}"
     v = variant(float_type(runner), d=16, rope=rotation(width=16, positions="BN"))
 

@@ -29,11 +29,9 @@ cl::opt<std::string> outputFile(
     cl::desc("Output, or - for standard output; the manifest is written "
              "beside it as .json"),
     cl::value_desc("file"), cl::init("-"), cl::cat(category));
-cl::opt<std::string>
-    chip("chip",
-         cl::desc("Machine or chip to compile for, such as h200 or sm_80; the "
-                  "module's attnfuse.target if absent"),
-         cl::value_desc("name"), cl::cat(category));
+CompilerFlags flags(category,
+                    "Machine or chip to compile for, such as h200 or sm_80; "
+                    "the module's attnfuse.target if absent");
 cl::opt<EmitLevel> emitLevel(
     "emit", cl::desc("How far to compile"), cl::init(EmitLevel::PTX),
     cl::values(clEnumValN(EmitLevel::Fused, "fused", "fused ops (MLIR)"),
@@ -47,11 +45,6 @@ cl::opt<EmitLevel> emitLevel(
                clEnumValN(EmitLevel::Linalg, "linalg",
                           "what the CPU executes (MLIR)")),
     cl::cat(category));
-cl::opt<std::string> rotation(
-    "rotation",
-    cl::desc("Where q and k are rotated: auto (default), fused, split (k "
-             "before the kernel) or split_both"),
-    cl::value_desc("way"), cl::init("auto"), cl::cat(category));
 cl::opt<bool> explainDecisions(
     "explain", cl::desc("Say what was fused, the schedule, and what it takes"),
     cl::cat(category));
@@ -109,7 +102,7 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
 
   llvm::Expected<CompiledModule> compiled =
-      compileModule(*module, {chip, emitLevel, rotation, {}});
+      compileModule(*module, {flags.chip, emitLevel, flags.rotation, {}});
   if (!compiled)
     return fail(llvm::toString(compiled.takeError()));
   if (auto status = writeOutputs(files, *compiled); !status.ok())

@@ -24,10 +24,9 @@ cl::opt<std::string> inputFile(cl::Positional, cl::desc("<input.mlir, or - >"),
 cl::opt<std::string> device("device", cl::desc("cpu (default), cuda or cuda:N"),
                             cl::value_desc("name"), cl::init("cpu"),
                             cl::cat(category));
-cl::opt<std::string>
-    chip("chip",
-         cl::desc("Machine or chip to compile for; the device's own if absent"),
-         cl::value_desc("name"), cl::cat(category));
+CompilerFlags
+    flags(category,
+          "Machine or chip to compile for; the device's own if absent");
 cl::opt<std::string> layout(
     "layout",
     cl::desc("How a GPU's q, k, v and output are stored: bhnd (default), bnhd, "
@@ -53,11 +52,6 @@ cl::list<std::string> dims(
     cl::desc("Sizes of dynamic dimensions (repeatable: one call each): B, "
              "Hq, Hkv, Nq, Nkv, P, nnz; H and N set both; or ARGUMENT.DIM"),
     cl::value_desc("B=2,N=64,..."), cl::cat(category));
-cl::opt<std::string> rotation(
-    "rotation",
-    cl::desc("Where q and k are rotated: auto (default), fused, split (k "
-             "before the kernel) or split_both"),
-    cl::value_desc("way"), cl::init("auto"), cl::cat(category));
 cl::opt<bool> check("check",
                     cl::desc("Compare the results with the fp64 reference"),
                     cl::cat(category));
@@ -75,8 +69,8 @@ int main(int argc, char **argv) {
   RunOptions options;
   options.source = inputFile;
   options.device = device;
-  options.chip = chip;
-  options.rotation = rotation;
+  options.chip = flags.chip;
+  options.rotation = flags.rotation;
   options.layout = layout;
   options.functions = functions;
   options.inputs = inputs;

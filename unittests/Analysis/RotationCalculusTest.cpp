@@ -23,6 +23,11 @@ TEST(SizeExpressionTest, WhatIsKnownIsComputed) {
   EXPECT_EQ(max(a, b).getInteger(), 7);
   EXPECT_EQ(isAtMost(a, b).getInteger(), 0);
   EXPECT_EQ(isAtMost(b, a).getInteger(), 1);
+  EXPECT_EQ(isEqual(a, b).getInteger(), 0);
+  EXPECT_EQ(isEqual(a, 7).getInteger(), 1);
+  // As the runtime has it (Runtime/Expression.cpp).
+  EXPECT_EQ(mod(-7, b).getInteger(), 2);
+  EXPECT_EQ(ceilDiv(-7, b).getInteger(), -2);
 }
 
 TEST(SizeExpressionTest, WhatIsNotIsWritten) {
@@ -33,11 +38,32 @@ TEST(SizeExpressionTest, WhatIsNotIsWritten) {
                 "ceildiv", llvm::json::Array{"mul", "N", 5}, 4}));
 }
 
+/// Lists in lists; readers of manifests take up to 100.
+int64_t getDepth(const llvm::json::Value &expression) {
+  int64_t depth = 0;
+  if (const llvm::json::Array *list = expression.getAsArray())
+    for (const llvm::json::Value &part : *list)
+      depth = std::max(depth, 1 + getDepth(part));
+  return depth;
+}
+
+TEST(SizeExpressionTest, LimitsDoNotNest) {
+  SizeExpression least = llvm::json::Value("N"), m = llvm::json::Value("M");
+  for (int64_t i = 0; i < 1000; ++i)
+    least = min(std::move(least), max(max(m, i), llvm::json::Value("L")));
+  EXPECT_EQ(least.getJson().getAsArray()->size(), 1002u);
+  EXPECT_EQ(getDepth(least.getJson()), 2);
+  // Where the order matters, they do.
+  SizeExpression n = llvm::json::Value("N");
+  EXPECT_EQ(getDepth((n - n - n).getJson()), 2);
+}
+
 TEST(SizeExpressionTest, WhatDoesNotFitIsLeftToTheLaunch) {
   SizeExpression large = int64_t(1) << 62;
   EXPECT_FALSE((large * 2).getInteger());
   EXPECT_FALSE((large + large).getInteger());
   EXPECT_FALSE(ceilDiv(large, 0).getInteger());
+  EXPECT_FALSE(mod(large, 0).getInteger());
 }
 
 /// A kind of attention, by its masks in the assembly.
@@ -101,6 +127,19 @@ TEST_F(RotationCalculusTest, DenseVisitsAreExact) {
   EXPECT_EQ(getVisits({}, {2, 6, 3, 300, 1000}), 2 * 6 * 3 * 16);
   EXPECT_EQ(getVisits({}, {2, 6, 3, 1, 1000}), 2 * 6 * 16);
   EXPECT_EQ(getVisits({}, {2, 6, 3, 0, 1000}), 0);
+}
+
+TEST_F(RotationCalculusTest, AnyNumberOfBandsMakesAShallowCondition) {
+  Variant variant;
+  for (int64_t i = 0; i < 1000; ++i)
+    variant.masks += (i ? ", " : "bands [") +
+                     ("#attnfuse.band<top_left, left = " + std::to_string(i)) +
+                     ">";
+  variant.masks += "]";
+  AttentionOp op = parse(variant);
+  RotationCosts costs(op, AttentionSizes::get(op), {128, 64, true},
+                      llvm::cantFail(lookupTarget("h200")));
+  EXPECT_LT(getDepth(costs.isFusedQuicker().getJson()), 30);
 }
 
 TEST_F(RotationCalculusTest, VisitsOfBandsAreCloseToWhatIsCounted) {
@@ -219,6 +258,9 @@ TEST_F(RotationCostsTest, CrossoverIsWhereTheFormulaHasIt) {
 TEST_F(RotationCostsTest, OverlapTakesOff) {
   TargetInfo target = machine();
   target.loaderRotationClocks = 500;
+  target.loaderLatencyClocks = 640;
+  target.visitPerProduct = 1.35;
+  target.hiddenClocksPerFeature = 9.4;
   target.tensorFlopsPerClock = 4096;
   AttentionSizes sizes{1, 100, 100, 1280, 1280};
   auto getFused = [&] {

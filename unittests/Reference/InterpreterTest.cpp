@@ -128,6 +128,38 @@ TEST(InterpreterTest, RopeInterleavedWithPositionsClampsToTheTable) {
              {-2, 1, 3, 4, -6, 5, 7, 8});
 }
 
+TEST(InterpreterTest, RopeBesideTheTable) {
+  auto runAt = [](llvm::StringRef computed, int64_t offset) {
+    std::string text = (R"(
+      func.func @f(%x: tensor<1x1x2x2xf32>, %c: tensor<?x1xf32>,
+                   %s: tensor<?x1xf32>, %o: i64) -> tensor<1x1x2x2xf32> {
+        %p = arith.addi %o, %o : i64
+        %r = attnfuse.rope %x, %c, %s interleaved offset()" +
+                        computed + R"() {static_offset = 1 : i64}
+            : tensor<1x1x2x2xf32>, tensor<?x1xf32>, tensor<?x1xf32>
+        return %r : tensor<1x1x2x2xf32>
+      })")
+                           .str();
+    HostTensor value(ElementType::I64, {});
+    value.setInt(0, offset);
+    std::string error;
+    run(text,
+        {f32({1, 1, 2, 2}, {1, 2, 3, 4}), f32({3, 1}, {1, 1, 1}),
+         f32({3, 1}, {0, 0, 0}), value},
+        &error);
+    return error;
+  };
+  EXPECT_EQ(runAt("%o", -1), "");
+  EXPECT_EQ(runAt("%o", 0), "");
+  EXPECT_EQ(runAt("%o", -2), "the rows of a rotation from -2 + 1 on are not "
+                             "all in its table of 3 rows");
+  EXPECT_EQ(runAt("%o", 1), "the rows of a rotation from 1 + 1 on are not all "
+                            "in its table of 3 rows");
+  EXPECT_NE(runAt("%o", INT64_MIN), "");
+  // What is computed on the device cannot be refused.
+  EXPECT_EQ(runAt("%p", -2), "");
+}
+
 TEST(InterpreterTest, CausalAlignments) {
   // Two queries, three keys: bottom_right moves the diagonal by one.
   HostTensor scores = f32({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6});

@@ -239,6 +239,26 @@ TEST_F(InputsTest, ShortTables) {
   spec.dims = "B=1,H=1,Nq=50,Nkv=10,P=64";
   EXPECT_EQ(getError(), "the rotary table 'cos' is too short: expected at "
                         "least 65 rows for 50 positions from 15, got 64");
+  // Of no rows, too, the first has to be one of the table, or the end.
+  spec.dims = "B=1,H=1,Nq=0,Nkv=10,P=15";
+  EXPECT_EQ(getError(), "");
+  spec.dims = "B=1,H=1,Nq=0,Nkv=10,P=14";
+  EXPECT_EQ(getError(), "the rotary table 'cos' is too short: expected at "
+                        "least 15 rows for 0 positions from 15, got 14");
+}
+
+TEST_F(InputsTest, NegativeOffsets) {
+  HostTensor offset(ElementType::I64, {});
+  spec.given["offset"] = offset;
+  spec.dims = "B=1,H=1,Nq=50,Nkv=10,P=65";
+  EXPECT_EQ(getError(), "");
+  for (int64_t value : {int64_t(-1), INT64_MIN}) {
+    spec.given["offset"].setInt(0, value);
+    EXPECT_EQ(getError(),
+              "argument 'offset': expected an offset of at least "
+              "0, which is the first row of the rotary table, got " +
+                  std::to_string(value));
+  }
 }
 
 TEST_F(InputsTest, Dims) {

@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attnfuse/Runtime/Binding.h"
 #include "TestManifest.h"
 #include <functional>
 #include <gtest/gtest.h>
@@ -13,14 +12,6 @@
 using namespace attnfuse;
 
 namespace {
-TensorView view(ElementType type, std::vector<int64_t> shape) {
-  TensorView tensor{0x1000, type, shape, shape};
-  int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0; stride *= shape[i])
-    tensor.strides[i] = stride;
-  return tensor;
-}
-
 std::vector<ParameterValue> toWords(std::vector<uint64_t> words) {
   return {words.begin(), words.end()};
 }
@@ -53,11 +44,11 @@ protected:
   }
 
   ManifestFunction function;
-  TensorView q = view(ElementType::BF16, {2, 8, 100, 128});
-  TensorView k = view(ElementType::BF16, {2, 4, 33, 128});
-  TensorView cos = view(ElementType::F32, {512, 64});
+  TensorView q = view({2, 8, 100, 128}, ElementType::BF16);
+  TensorView k = view({2, 4, 33, 128}, ElementType::BF16);
+  TensorView cos = view({512, 64}, ElementType::F32);
   int64_t offset = 12;
-  TensorView output = view(ElementType::BF16, {2, 8, 100, 128});
+  TensorView output = view({2, 8, 100, 128}, ElementType::BF16);
   Environment environment;
 };
 } // namespace
@@ -118,6 +109,33 @@ TEST_F(BindingTest, TransposedStorageAndBroadcastsAreAccepted) {
   EXPECT_EQ(refuse(), "no refusal");
 }
 
+TEST_F(BindingTest, ElementsWithoutAddressesAreRefused) {
+  const std::string error = "argument 'q': expected strides whose last element "
+                            "has an address; make the tensor contiguous";
+  // Two batch entries, elements of two bytes: one stride is all the reach.
+  constexpr int64_t kMost = int64_t(1) << 62;
+  q.shape = output.shape = {2, 1, 1, 128};
+  q.strides = {kMost - 128, 0, 0, 1};
+  EXPECT_EQ(refuse(), "no refusal");
+  q.strides[0] = kMost;
+  EXPECT_EQ(refuse(), error);
+  // The last of these is the sum of two strides that would fit alone.
+  for (std::vector<int64_t> strides :
+       {std::vector<int64_t>{-kMost - 8, 0, 0, 1},
+        {kMost / 2 * 3, 0, 0, 1},
+        {kMost / 2, kMost / 2, 0, 1}}) {
+    q.shape[1] = output.shape[1] = 2;
+    output.strides = {256, 128, 0, 1};
+    q.strides = strides;
+    k.shape[1] = 1;
+    EXPECT_EQ(refuse(), error) << strides[0];
+  }
+  // Nothing is read of a dimension of one.
+  q.shape = output.shape = {2, 1, 1, 128};
+  q.strides = {128, kMost, kMost, 1};
+  EXPECT_EQ(refuse(), "no refusal");
+}
+
 TEST_F(BindingTest, KernelsGetTheStridesOfBroadcasts) {
   // One key head, and one query head, read by all.
   k.strides = {33 * 128, 0, 128, 1};
@@ -169,8 +187,8 @@ TEST_F(BindingTest, Counts) {
 TEST_F(BindingTest, Shapes) {
   auto refuseWith = [&](std::function<void()> change) {
     SetUp();
-    q = view(ElementType::BF16, {2, 8, 100, 128});
-    k = view(ElementType::BF16, {2, 4, 33, 128});
+    q = view({2, 8, 100, 128}, ElementType::BF16);
+    k = view({2, 4, 33, 128}, ElementType::BF16);
     output = q;
     change();
     return refuse();

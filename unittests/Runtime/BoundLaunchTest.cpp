@@ -29,12 +29,6 @@ protected:
     output.data = addresses[3];
   }
 
-  void load() {
-    Result<Kernel> loaded = Kernel::load(openDevice(), manifest, "f", "ptx");
-    ASSERT_TRUE(bool(loaded)) << loaded.error().message;
-    kernel = *loaded;
-  }
-
   void bind() {
     auto created =
         BoundLaunch::create(*kernel, {q, k, cos, int64_t(5)}, {output});
@@ -66,7 +60,6 @@ protected:
 
   void TearDown() override {
     bound.reset();
-    kernel.reset();
     KernelFixture::TearDown();
   }
 
@@ -74,13 +67,12 @@ protected:
   TensorView k = view({2, 2, 90, 128}, ElementType::BF16);
   TensorView cos = view({512, 64}, ElementType::F32);
   TensorView output = view({2, 4, 70, 128}, ElementType::BF16);
-  std::optional<Kernel> kernel;
   std::unique_ptr<BoundLaunch> bound;
 };
 } // namespace
 
 TEST_F(BoundLaunchTest, FollowsAddresses) {
-  load();
+  load(manifest);
   bind();
   expectSame();
   setAddresses({0x110000, 0x120000, 0x130000, 0x140000});
@@ -92,7 +84,7 @@ TEST_F(BoundLaunchTest, FollowsAddresses) {
 }
 
 TEST_F(BoundLaunchTest, OutlivesTheKernel) {
-  load();
+  load(manifest);
   bind();
   kernel.reset();
   EXPECT_EQ(launchBound(), "");
@@ -100,7 +92,7 @@ TEST_F(BoundLaunchTest, OutlivesTheKernel) {
 }
 
 TEST_F(BoundLaunchTest, RefusesAddresses) {
-  load();
+  load(manifest);
   bind();
   k.data = 0x20008;
   EXPECT_EQ(launchBound(),
@@ -117,7 +109,7 @@ TEST_F(BoundLaunchTest, RefusesAddresses) {
 }
 
 TEST_F(BoundLaunchTest, RefusesToBind) {
-  load();
+  load(manifest);
   auto refuse = [&](int64_t offset) {
     auto created = BoundLaunch::create(*kernel, {q, k, cos, offset}, {output});
     return created ? "bound" : created.error().message;
@@ -129,7 +121,7 @@ TEST_F(BoundLaunchTest, RefusesToBind) {
 }
 
 TEST_F(BoundLaunchTest, SkipsEmptyResults) {
-  load();
+  load(manifest);
   q = output = view({2, 4, 0, 128}, ElementType::BF16);
   bind();
   q.data = output.data = 0;
@@ -153,7 +145,7 @@ TEST_F(BoundLaunchTest, ChoosesVersionsByAddress) {
   }());
   ASSERT_TRUE(bool(guarded)) << guarded.error().message;
   function = guarded->functions[0];
-  load();
+  load(manifest);
   bind();
   for (auto [address, name] : {std::pair(0x30000, "special"),
                                {0x30004, "f_kernel"},
@@ -171,7 +163,7 @@ TEST_F(BoundLaunchTest, EncodesTensorMapsOfNewAddresses) {
   described.parameters[0].kind = ManifestParameter::Kind::TensorMap;
   described.parameters[0].boxRows = 64;
   log->parameterSizes = {128, 8, 8, 8, 8};
-  load();
+  load(manifest);
   bind();
   EXPECT_EQ(log->tensorMaps.size(), 1u);
   expectSame();

@@ -43,6 +43,7 @@ protected:
 
   /// All that was created is gone again.
   void TearDown() override {
+    kernel.reset();
     EXPECT_EQ(log->retained, 0);
     EXPECT_EQ(log->pushed, 0);
     EXPECT_EQ(log->modules, 0);
@@ -62,17 +63,22 @@ protected:
     return *device;
   }
 
-  static TensorView view(std::vector<int64_t> shape, ElementType type) {
-    TensorView tensor{0x1000, type, shape, shape};
-    int64_t stride = 1;
-    for (size_t i = shape.size(); i-- > 0; stride *= shape[i])
-      tensor.strides[i] = stride;
-    return tensor;
+  /// Makes `kernel` the manifest's function f.
+  void load(const Manifest &described) {
+    Result<Kernel> loaded = Kernel::load(openDevice(), described, "f", "ptx");
+    ASSERT_TRUE(bool(loaded)) << loaded.error().message;
+    kernel = *loaded;
+  }
+  void load(const std::string &text) {
+    Result<Manifest> parsed = parseManifest(text);
+    ASSERT_TRUE(bool(parsed)) << parsed.error().message;
+    load(*parsed);
   }
 
   void *handle = nullptr;
   FakeCudaLog *log = nullptr;
   Manifest manifest;
+  std::optional<Kernel> kernel;
 };
 
 } // namespace attnfuse

@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attnfuse/Runtime/Manifest.h"
 #include "TestManifest.h"
 #include <gtest/gtest.h>
 
@@ -19,8 +18,7 @@ std::string getErrorOf(const std::string &from, const std::string &to) {
   EXPECT_NE(at, std::string::npos) << from;
   if (at != std::string::npos)
     text.replace(at, from.size(), to);
-  Result<Manifest> manifest = parseManifest(text);
-  return manifest ? "no error" : manifest.error().message;
+  return attnfuse::getErrorOf(text);
 }
 } // namespace
 

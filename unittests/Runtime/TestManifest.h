@@ -8,6 +8,24 @@
 #ifndef ATTNFUSE_UNITTESTS_RUNTIME_TESTMANIFEST_H
 #define ATTNFUSE_UNITTESTS_RUNTIME_TESTMANIFEST_H
 
+#include "attnfuse/Runtime/Binding.h"
+
+namespace attnfuse {
+
+/// A contiguous tensor.
+inline TensorView view(std::vector<int64_t> shape, ElementType type) {
+  TensorView tensor{0x1000, type, shape, shape};
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0; stride *= shape[i])
+    tensor.strides[i] = stride;
+  return tensor;
+}
+
+inline std::string getErrorOf(const std::string &text) {
+  Result<Manifest> manifest = parseManifest(text);
+  return manifest ? "no error" : manifest.error().message;
+}
+
 /// q and k of one function with a scalar, a check and one kernel.
 constexpr char kTestManifest[] = R"json({
   "version": 1,
@@ -48,5 +66,7 @@ constexpr char kTestManifest[] = R"json({
     }]
   }]
 })json";
+
+} // namespace attnfuse
 
 #endif // ATTNFUSE_UNITTESTS_RUNTIME_TESTMANIFEST_H

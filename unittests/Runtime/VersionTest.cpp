@@ -47,11 +47,6 @@ std::string guardedText(const std::string &when) {
                       versionText("", kernelText("general")) + "]");
 }
 
-std::string getErrorOf(const std::string &text) {
-  Result<Manifest> manifest = parseManifest(text);
-  return manifest ? "no error" : manifest.error().message;
-}
-
 class VersionTest : public KernelFixture {
 protected:
   void SetUp() override {
@@ -60,14 +55,6 @@ protected:
     y.data = 0x10002;
     x.data = 0x20010;
     out.data = 0x30004;
-  }
-
-  void load(const std::string &text) {
-    Result<Manifest> parsed = parseManifest(text);
-    ASSERT_TRUE(bool(parsed)) << parsed.error().message;
-    Result<Kernel> loaded = Kernel::load(openDevice(), *parsed, "f", "ptx");
-    ASSERT_TRUE(bool(loaded)) << loaded.error().message;
-    kernel = *loaded;
   }
 
   /// The kernels that one launch launches, or its error.
@@ -82,16 +69,10 @@ protected:
     return names;
   }
 
-  void TearDown() override {
-    kernel.reset();
-    KernelFixture::TearDown();
-  }
-
   TensorView y = view({2, 5, 64}, ElementType::F16);
   TensorView x = view({2, 3, 5, 8}, ElementType::F32);
   int64_t n = 7;
   TensorView out = view({2, 5}, ElementType::F32);
-  std::optional<Kernel> kernel;
 };
 } // namespace
 

@@ -45,11 +45,6 @@ manifestText(const std::string &workspace = R"("shape": ["B", 3, "N", 64])",
            {"kind": "pointer", "of": "x.copy"}]}]}]}]})";
 }
 
-std::string getErrorOf(const std::string &text) {
-  Result<Manifest> manifest = parseManifest(text);
-  return manifest ? "no error" : manifest.error().message;
-}
-
 class WorkspaceTest : public KernelFixture {
 protected:
   void SetUp() override {
@@ -60,19 +55,6 @@ protected:
                              {"both", {8, 8}}};
     load(manifestText());
   }
-  void TearDown() override {
-    kernel.reset();
-    KernelFixture::TearDown();
-  }
-
-  void load(const std::string &text) {
-    Result<Manifest> parsed = parseManifest(text);
-    ASSERT_TRUE(bool(parsed)) << parsed.error().message;
-    Result<Kernel> loaded = Kernel::load(openDevice(), *parsed, "f", "ptx");
-    ASSERT_TRUE(bool(loaded)) << loaded.error().message;
-    kernel = *loaded;
-  }
-
   TensorView getView(int64_t length, uint64_t address) {
     TensorView tensor = view({2, 3, length, 64}, ElementType::F16);
     tensor.data = address;
@@ -89,8 +71,6 @@ protected:
                                    {getView(length, 0x20000)}, workspace);
     return status.ok() ? "" : status.error().message;
   }
-
-  std::optional<Kernel> kernel;
 };
 } // namespace
 
@@ -148,6 +128,44 @@ TEST_F(WorkspaceTest, ThePoolMayBeTooSmall) {
   EXPECT_EQ(kernel->launch(nullptr, {x}, {out}).error().message,
             "workspace 'x.copy' has more bytes than an address; split the "
             "batch");
+}
+
+TEST_F(WorkspaceTest, NoSumOfBytesWraps) {
+  load(manifestText(R"("shape": ["B", 3, "N", 64])"));
+  ManifestFunction function = kernel->getFunction();
+  const ManifestVersion &both = function.versions.back();
+  // y of f32 and x.copy of f16, in bytes; the whole is below 2^63.
+  auto layOut = [&](std::vector<ManifestDim> y, std::vector<ManifestDim> copy) {
+    function.workspace[0].shape = std::move(y);
+    function.workspace[1].shape = std::move(copy);
+    return layOutWorkspace(function, both, {});
+  };
+  constexpr int64_t kQuarter = int64_t(1) << 62;
+  Result<WorkspaceLayout> layout =
+      layOut({kQuarter / 4}, {(kQuarter - 256) / 2});
+  ASSERT_TRUE(bool(layout));
+  EXPECT_EQ(layout->bytes, std::numeric_limits<int64_t>::max() - 255);
+  const std::string error = "has more bytes than an address; split the batch";
+  auto refuse = [&](std::vector<ManifestDim> y, std::vector<ManifestDim> copy) {
+    Result<WorkspaceLayout> layout = layOut(std::move(y), std::move(copy));
+    return layout ? "no refusal" : layout.error().message;
+  };
+  // A sum, the alignment, and products of 2^63, 2^64 and 2^65 bytes.
+  EXPECT_EQ(refuse({kQuarter / 4}, {kQuarter / 2}),
+            "workspace 'x.copy' " + error);
+  EXPECT_EQ(refuse({2 * (kQuarter / 4) - 1}, {64}), "workspace 'y' " + error);
+  for (int64_t size : {2, 4, 8})
+    EXPECT_EQ(refuse({size, kQuarter / 4}, {64}), "workspace 'y' " + error);
+  EXPECT_EQ(refuse({std::numeric_limits<int64_t>::max()}, {64}),
+            "workspace 'y' " + error);
+}
+
+TEST_F(WorkspaceTest, AGivenWorkspaceEndsBelowTheLastAddress) {
+  // Of 11 rows: 256 and 8448 bytes.
+  EXPECT_EQ(launch(11, CUdeviceptr(0) - 8448),
+            "expected a workspace of 8704 bytes, got an address with fewer "
+            "bytes after it");
+  EXPECT_EQ(launch(11, CUdeviceptr(0) - 8960), "");
 }
 
 TEST_F(WorkspaceTest, OnlyALaterKernelStartsEarly) {

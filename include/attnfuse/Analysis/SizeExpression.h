@@ -25,19 +25,22 @@ public:
   std::optional<int64_t> getInteger() const { return value.getAsInteger(); }
   const llvm::json::Value &getJson() const { return value; }
 
-  friend SizeExpression operator+(const SizeExpression &a,
-                                  const SizeExpression &b);
-  friend SizeExpression operator-(const SizeExpression &a,
-                                  const SizeExpression &b);
-  friend SizeExpression operator*(const SizeExpression &a,
-                                  const SizeExpression &b);
-  friend SizeExpression ceilDiv(const SizeExpression &a,
-                                const SizeExpression &b);
-  friend SizeExpression min(const SizeExpression &a, const SizeExpression &b);
-  friend SizeExpression max(const SizeExpression &a, const SizeExpression &b);
+  /// `operation`, a literal, is one of two operands that manifests know. Where
+  /// many are taken the least or the greatest of, the lists do not nest.
+  static SizeExpression apply(llvm::StringRef operation, SizeExpression a,
+                              SizeExpression b);
+
+  friend SizeExpression operator+(SizeExpression a, SizeExpression b);
+  friend SizeExpression operator-(SizeExpression a, SizeExpression b);
+  friend SizeExpression operator*(SizeExpression a, SizeExpression b);
+  friend SizeExpression ceilDiv(SizeExpression a, SizeExpression b);
+  /// The remainder that is not negative.
+  friend SizeExpression mod(SizeExpression a, SizeExpression b);
+  friend SizeExpression min(SizeExpression a, SizeExpression b);
+  friend SizeExpression max(SizeExpression a, SizeExpression b);
   /// 1 or 0.
-  friend SizeExpression isAtMost(const SizeExpression &a,
-                                 const SizeExpression &b);
+  friend SizeExpression isAtMost(SizeExpression a, SizeExpression b);
+  friend SizeExpression isEqual(SizeExpression a, SizeExpression b);
 
 private:
   llvm::json::Value value;

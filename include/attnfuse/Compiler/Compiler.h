@@ -13,6 +13,7 @@
 #ifndef ATTNFUSE_COMPILER_COMPILER_H
 #define ATTNFUSE_COMPILER_COMPILER_H
 
+#include "attnfuse/Dialect/AttnFuse/Transforms/RotationChoice.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 #include <functional>
@@ -47,9 +48,8 @@ struct CompileOptions {
   /// module's own `attnfuse.target`.
   std::string target;
   EmitLevel emit = EmitLevel::PTX;
-  /// Where q and k are rotated: "auto", "fused", "split" (k before the kernel)
-  /// or "split_both".
-  std::string rotation = "auto";
+  /// Where q and k are rotated.
+  RotationChoice rotation = RotationChoice::Auto;
   /// Gets every diagnostic of the passes as it comes, if it is set.
   std::function<void(const Diagnostic &)> listener;
 };

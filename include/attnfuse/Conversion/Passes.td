@@ -34,7 +34,8 @@ def ConvertAttnFuseToGPUPass : Pass<"convert-attnfuse-to-gpu", "::mlir::ModuleOp
 
     A function that `attnfuse-outline` made, whose uses are all
     `attnfuse.launch`, is erased, and its launches name the kernels instead.
-    With `outlined-only`, no other function is looked at.
+    With `outlined-only`, no other function is looked at, and one that is
+    launched but public, or has other uses too, is an error at a launch.
   }];
   let options = [
     Option<"outlinedOnly", "outlined-only", "bool", "false",

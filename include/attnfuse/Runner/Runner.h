@@ -8,6 +8,7 @@
 #ifndef ATTNFUSE_RUNNER_RUNNER_H
 #define ATTNFUSE_RUNNER_RUNNER_H
 
+#include "attnfuse/Dialect/AttnFuse/Transforms/RotationChoice.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 #include <optional>
@@ -16,7 +17,7 @@
 
 namespace mlir::attnfuse {
 
-/// The flags of the tool, not parsed further.
+/// The flags of the tool; texts are not parsed further.
 struct RunOptions {
   /// The file that the module is from, which no output may overwrite.
   std::string source;
@@ -24,8 +25,8 @@ struct RunOptions {
   std::string device = "cpu";
   /// The machine to compile for; the device's own if empty.
   std::string chip;
-  /// Where q and k are rotated; see CompileOptions.
-  std::string rotation = "auto";
+  /// Where q and k are rotated.
+  RotationChoice rotation = RotationChoice::Auto;
   /// How a GPU's tensors are stored: "bhnd", "bnhd" or "strided".
   std::string layout = "bhnd";
   /// Functions to run; all that have a body if empty.

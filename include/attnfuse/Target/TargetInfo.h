@@ -57,6 +57,14 @@ struct TargetInfo {
   /// by a loading warpgroup, beside the products of those that compute.
   double keyRotationClocks = 0;
   double loaderRotationClocks = 0;
+  /// What the loading warpgroup takes beside that, in clocks, whatever the
+  /// size.
+  double loaderLatencyClocks = 0;
+  /// The time of a visit over that of its products on the tensor cores.
+  double visitPerProduct = 0;
+  /// Clocks of rotations that the prologue and the epilogue of a query tile
+  /// hide, for each feature of the head.
+  double hiddenClocksPerFeature = 0;
   /// By a kernel before it: its launch, and what it moves.
   double rotationLaunchNs = 0;
   double rotationGbPerSecond = 0;

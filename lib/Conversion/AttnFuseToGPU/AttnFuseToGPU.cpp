@@ -433,6 +433,25 @@ static FailureOr<gpu::GPUModuleOp> convert(func::FuncOp function) {
   return FunctionConverter(function, *body, *dims, *target).convert();
 }
 
+/// Kernels take the place of a function, which nothing but launches may use.
+static LogicalResult checkOutlined(func::FuncOp function,
+                                   ArrayRef<Operation *> uses) {
+  const auto *launch = llvm::find_if(uses, llvm::IsaPred<LaunchOp>);
+  if (launch == uses.end())
+    return success();
+  InFlightDiagnostic diagnostic =
+      (*launch)->emitOpError("expected '")
+      << function.getName()
+      << "' to be private and to have no uses but launches; launch a copy of "
+         "it";
+  const auto *other = llvm::find_if_not(uses, llvm::IsaPred<LaunchOp>);
+  if (other != uses.end())
+    diagnostic.attachNote((*other)->getLoc()) << "it is also used here";
+  else
+    diagnostic.attachNote(function.getLoc()) << "it is not private";
+  return diagnostic;
+}
+
 namespace {
 struct ConvertAttnFuseToGPUPass
     : attnfuse::impl::ConvertAttnFuseToGPUPassBase<ConvertAttnFuseToGPUPass> {
@@ -446,6 +465,8 @@ struct ConvertAttnFuseToGPUPass
       ArrayRef<Operation *> uses = users.getUsers(function);
       bool isLaunched = function.isPrivate() && !uses.empty() &&
                         llvm::all_of(uses, llvm::IsaPred<LaunchOp>);
+      if (!isLaunched && outlinedOnly && failed(checkOutlined(function, uses)))
+        return signalPassFailure();
       // Other functions of the module are none of the pass's business.
       if (!isLaunched && (outlinedOnly || !holdsAttention(function)))
         continue;

@@ -10,7 +10,6 @@
 #include "attnfuse/KernelGen/ScheduleChoice.h"
 #include "attnfuse/KernelGen/TileWalk.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
@@ -18,37 +17,12 @@ using namespace mlir::attnfuse::kernelgen;
 namespace json = llvm::json;
 
 static json::Value apply(StringRef operation, json::Value a, json::Value b) {
-  return json::Array{operation, std::move(a), std::move(b)};
-}
-
-/// The value of an expression of small numbers alone.
-static std::optional<int64_t> evaluate(const json::Value &expression) {
-  if (std::optional<int64_t> number = expression.getAsInteger())
-    return number;
-  const json::Array *parts = expression.getAsArray();
-  if (!parts)
-    return std::nullopt;
-  std::optional<int64_t> a = evaluate((*parts)[1]), b = evaluate((*parts)[2]);
-  auto isSmall = [](std::optional<int64_t> number) {
-    return number && std::abs(*number) < (int64_t(1) << 40);
-  };
-  if (!isSmall(a) || !isSmall(b))
-    return std::nullopt;
-  return llvm::StringSwitch<std::optional<int64_t>>(
-             parts->front().getAsString().value_or(""))
-      .Case("add", *a + *b)
-      .Case("max", std::max(*a, *b))
-      .Case("mod", *b ? std::optional(*a % *b) : std::nullopt)
-      .Case("ceildiv",
-            *b > 0 ? std::optional((*a + *b - 1) / *b) : std::nullopt)
-      .Case("eq", *a == *b)
-      .Case("le", *a <= *b)
-      .Default(std::nullopt);
+  return SizeExpression::apply(operation, std::move(a), std::move(b)).getJson();
 }
 
 void ManifestBuilder::addCheck(json::Value holds, const Twine &message) {
   // What the types settle needs no check in every call.
-  if (evaluate(holds) == 1)
+  if (holds.getAsInteger() == 1)
     return;
   json::Value check =
       json::Object{{"holds", std::move(holds)}, {"message", message.str()}};
@@ -181,10 +155,8 @@ void ManifestBuilder::addRotationChecks(StringRef of,
     if (known != tensors.end())
       start = apply("add", start, known->second.name);
     else if (matchPattern(rotation.offset, m_ConstantInt(&constant)))
-      // A sum that does not fit refuses the launch, as it would there.
-      start = (SizeExpression(rotation.attr.getOffset()) +
-               SizeExpression(constant.getSExtValue()))
-                  .getJson();
+      // A sum that does not fit refuses the launch.
+      start = apply("add", start, constant.getSExtValue());
   }
   auto table = tensors.find(rotation.cos);
   json::Value rows =

@@ -5,6 +5,7 @@ usage: overhead.py [--check] [--json FILE]
 """
 
 import json
+import pathlib
 import statistics
 import sys
 import time
@@ -13,19 +14,12 @@ import torch
 
 import attnfuse as af
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+import variants
+
+causal, rotated = af.attention(variants.causal), af.attention(variants.rotated)
 F = torch.nn.functional
 CALLS, REPEATS = 400, 15
-
-
-@af.attention
-def causal(q, k, v):
-    return af.softmax(af.causal(af.scaled_dot_product(q, k))) @ v
-
-
-@af.attention
-def rotated(q, k, v):
-    q, k = af.rope(q, k)
-    return af.softmax(af.causal(af.scaled_dot_product(q, k))) @ v
 
 
 def measure(function):

@@ -2,10 +2,16 @@
 # Runs the Python package's tests on this machine, the GPU's among them, from the unpacked archive:
 #
 #   attnfuse-python-tests/run.sh [pytest arguments]
+#   attnfuse-python-tests/run.sh --benchmark OUT.json [options of suite.py run]
 #
 # Takes $PYTHON or python3, with NumPy and pytest; what wants PyTorch, transformers or a GPU is
 # skipped without them. Then measures host time per call. The last line is `N passed, N failed`.
+# With --benchmark the benchmark suite runs instead, which wants PyTorch and a GPU.
 set -u
+usage="usage: run.sh [pytest arguments], or run.sh --benchmark OUT.json [options]"
+case "${1-}, ${2-}" in
+  "--benchmark, " | "--benchmark, -"*) echo "$usage" >&2 && exit 2 ;;
+esac
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-python3}
 work=$(mktemp -d)
@@ -17,6 +23,12 @@ export ATTNFUSE_CACHE_DIR="$work/cache" HF_HUB_OFFLINE=1
 "$python" -c 'import attnfuse; print("attnfuse", attnfuse.__version__, attnfuse.__file__)' || exit 1
 "$python" -c 'import torch; print("PyTorch", torch.__version__, torch.cuda.get_device_name() if torch.cuda.is_available() else "without a GPU")' 2>/dev/null ||
   echo "without PyTorch"
+
+if [ "${1-}" = --benchmark ]; then
+  shift
+  "$python" "$here/benchmarks/suite.py" run "$@"
+  exit
+fi
 
 "$python" -m pytest -q -p no:cacheprovider -rfEs --show-capture=no --tb=short \
   --junitxml="$work/results.xml" "$here/python/tests" "$@"

@@ -1,5 +1,6 @@
 """CUDA tensors against the definition in fp64."""
 
+import functools
 import math
 import threading
 
@@ -9,60 +10,22 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import attnfuse as af
-from reference import attention, check, distance, rotate, slopes
+import torch_reference
+import variants
+from reference import attention, distance, rotate, slopes
+from torch_reference import compare, expected_of, host
 
 TYPES = [torch.float16, torch.bfloat16]
 
-
-@af.attention
-def causal(q, k, v):
-    return af.softmax(af.causal(af.scaled_dot_product(q, k))) @ v
-
-
-@af.attention
-def causal_with_lse(q, k, v):
-    p, lse = af.softmax(af.causal(af.scaled_dot_product(q, k)), return_lse=True)
-    return p @ v, lse
-
-
-@af.attention
-def rotated(q, k, v):
-    q, k = af.rope(q, k)
-    return af.softmax(af.causal(af.scaled_dot_product(q, k))) @ v
-
-
-@af.attention
-def shifted(q, k, v, cos, sin, offset):
-    q = af.rope(q, cos, sin, offset=offset)
-    return af.softmax(af.causal(af.scaled_dot_product(q, k))) @ v
-
-
-@af.attention
-def biased(q, k, v):
-    return af.softmax(af.additive_bias(af.scaled_dot_product(q, k))) @ v
-
-
-@af.attention
-def sparse(q, k, v):
-    return af.softmax(af.block_sparse(af.scaled_dot_product(q, k))) @ v
-
-
-def tensors(b=2, hq=8, hkv=2, nq=190, nkv=333, d=64, dv=None, dtype=torch.bfloat16, device="cuda"):
-    generator = torch.Generator().manual_seed(nq * 1000 + nkv)
-    shapes = (b, hq, nq, d), (b, hkv, nkv, d), (b, hkv, nkv, dv or d)
-    return [torch.randn(shape, generator=generator).to(dtype).to(device) for shape in shapes]
-
-
-def host(x):
-    return x.detach().float().cpu().numpy()
-
-
-def compare(actual, expected, dtype):
-    check(host(actual), expected, str(dtype).split(".")[1])
-
-
-def expected_of(q, k, v, **options):
-    return attention(host(q), host(k), host(v), **options)
+causal = af.attention(variants.causal)
+causal_with_lse = af.attention(variants.causal_with_lse)
+rotated = af.attention(variants.rotated)
+shifted = af.attention(variants.shifted)
+biased = af.attention(variants.biased)
+sparse = af.attention(variants.sparse)
+tensors = functools.partial(
+    torch_reference.tensors, hq=8, nq=190, nkv=333, d=64, dtype=torch.bfloat16, device="cuda"
+)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

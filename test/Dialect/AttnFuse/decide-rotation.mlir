@@ -3,7 +3,7 @@
 // RUN: attnfuse-opt %s --attnfuse-decide-rotation=way=fused --split-input-file | FileCheck %s --check-prefix=FUSED
 // RUN: not attnfuse-opt %s --attnfuse-decide-rotation=way=never --split-input-file 2>&1 | FileCheck %s --check-prefix=WAY
 
-// WAY: error: expected 'way' to be auto, fused, split or split_both, got 'never'
+// WAY: for the --way option: Cannot find option named 'never'
 
 // Many query tiles visit each key tile: k is rotated once, before.
 module attributes {attnfuse.target = #attnfuse.target<"h200">} {

@@ -2,9 +2,17 @@
 // With the output on standard output, the explanation is on standard error.
 // RUN: attnfuse-compile %s --chip=rtx3090 --explain 2>&1 >/dev/null | FileCheck %s
 
+// Without going on to kernels it is the same.
+// RUN: attnfuse-compile %s --chip=rtx3090 --explain --emit=schedule -o %t.mlir | FileCheck %s
+// RUN: FileCheck %s --check-prefix=SCHEDULE < %t.mlir
+// SCHEDULE-NOT: gpu.module
+
 // CHECK: all_at_once for rtx3090 (sm_86):
 // CHECK-NEXT: written: rope, rope, scaled_dot_product, full, causal, alibi, block_sparse, softmax, weighted_sum
-// CHECK-NEXT: fused: all of it, into one kernel
+// CHECK-NEXT: fused: all of it, into one attention
+// CHECK-NEXT: launches the first that applies:
+// CHECK-NEXT:   all_at_once$fused, by nnz, B, Nq, Nkv
+// CHECK-NEXT:   all_at_once$rotate, then all_at_once{{$}}
 // CHECK-NEXT: rotates q in the kernel: half
 // CHECK-NEXT: rotates k in the kernel or before it, by the sizes of a launch: half
 // CHECK-NEXT: keys visible to query i: 0 to i + off + 0, off = Nkv - Nq
@@ -16,7 +24,8 @@
 // CHECK-NEXT: blocks per SM: at most {{[1-9][0-9]*}} by shared memory and threads, {{[1-9][0-9]*}} if the estimate of registers holds
 // CHECK: window for rtx3090 (sm_86):
 // CHECK-NEXT: written: scaled_dot_product, sliding_window, relu_attention, weighted_sum
-// CHECK-NEXT: fused: all of it, into one kernel
+// CHECK-NEXT: fused: all of it, into one attention
+// CHECK-NEXT: launches: window{{$}}
 // CHECK-NEXT: keys visible to query i: i + off - 3 to Nkv - 1, off = 0
 // CHECK-NEXT: normalizer: relu_sum
 

@@ -1,13 +1,13 @@
 // Every function and every --dims is one checked call.
 
 // RUN: attnfuse-run %s --random=3 --check --time --dims=B=1,N=5 --dims=Nq=3,Nkv=8 2>&1 | FileCheck %s
-// CHECK: chain: fused rope, scaled_dot_product, causal, additive_bias, softmax, weighted_sum into one kernel (rotation of q, score chain, 1 band, softmax, log-sum-exp)
+// CHECK: chain: fused rope, scaled_dot_product, causal, additive_bias, softmax, weighted_sum into one attention (rotation of q, score chain, 1 band, softmax, log-sum-exp)
 // CHECK-NEXT: chain [B=1, Nq=5, Nkv=5, P=42] on cpu
 // CHECK-NEXT: output: max abs error {{.*}}, {{.*}} of its bound; relative L2 error {{.*}}, bound {{.*}}: PASS
 // CHECK-NEXT: lse: max abs error {{.*}}: PASS
 // CHECK-NEXT: time: median {{.*}} us, min {{.*}} us of {{[0-9]+}} runs; at the median {{.*}} TFLOP/s, {{.*}} GB/s
 // CHECK-NEXT: chain [B=2, Nq=3, Nkv=8, P=40] on cpu
-// CHECK: fused: fused one kernel (1 band, relu_sum)
+// CHECK: fused: fused one attention (1 band, relu_sum)
 // CHECK-NEXT: fused [B=1, Nq=5, Nkv=5] on cpu
 // CHECK: fused [B=2, Nq=3, Nkv=8] on cpu
 // CHECK: 4 passed, 0 failed

@@ -3,7 +3,7 @@
 
 // RUN: rm -rf %t && mkdir %t && ln -s %builddir/unittests/Runtime/AttnFuseFakeCuda.so %t/libcuda.so.1
 // RUN: env LD_LIBRARY_PATH=%t not attnfuse-run %s --device=cuda --random=1 --check --time | FileCheck %s
-// CHECK: attend: fused scaled_dot_product, softmax, weighted_sum into one kernel (softmax)
+// CHECK: attend: fused scaled_dot_product, softmax, weighted_sum into one attention (softmax)
 // CHECK-NEXT: attend [B=2, Nq=100, Nkv=100] on cuda:0 (Fake GPU)
 // CHECK-NEXT: output: {{.*}}: FAIL at [0, 0, 0, 0]: got {{-?}}nan, expected {{.*}} (12800 of NaN or infinity differ)
 // CHECK-NEXT: time: median 1500 us, min 1500 us of 66 runs; {{.*}}; back to back {{.*}} us

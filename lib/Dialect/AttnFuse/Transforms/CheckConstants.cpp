@@ -203,7 +203,7 @@ static LogicalResult checkOffset(Operation *op, StringRef prefix, Value input,
   int64_t rows = cast<RankedTensorType>(cos.getType()).getDimSize(0);
   int64_t length = cast<RankedTensorType>(input.getType()).getDimSize(2);
   if (ShapedType::isDynamic(rows) || ShapedType::isDynamic(length) ||
-      length == 0 || start + length <= rows)
+      start + length <= rows)
     return success();
   return attachNote(op->emitOpError("expected '")
                     << prefix << "cos' to have a row for each of " << length

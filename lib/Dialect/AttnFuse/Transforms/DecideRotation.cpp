@@ -23,24 +23,23 @@ static std::string formatTime(int64_t picoseconds) {
   return llvm::formatv("{0:F2} us", double(picoseconds) * 1e-6).str();
 }
 
-/// The plan that the option asks for; nothing for `auto`.
-static FailureOr<std::optional<RotationPlanAttr>>
-getForcedPlan(MLIRContext *context, Location loc, StringRef way) {
-  auto getPlan = [&](RotationWay q, RotationWay k) {
-    return std::optional(RotationPlanAttr::get(context, q, k));
-  };
-  if (way == "auto")
-    return std::optional<RotationPlanAttr>();
-  if (way == "fused")
-    return getPlan(RotationWay::Fused, RotationWay::Fused);
-  if (way == "split")
-    return getPlan(RotationWay::Fused, RotationWay::Split);
-  if (way == "split_both")
-    return getPlan(RotationWay::Split, RotationWay::Split);
-  emitError(loc) << "expected 'way' to be auto, fused, split or split_both, "
-                    "got '"
-                 << way << "'";
-  return failure();
+/// The plan that the option asks for, or null to decide.
+static RotationPlanAttr getForcedPlan(MLIRContext *context,
+                                      RotationChoice way) {
+  switch (way) {
+  case RotationChoice::Auto:
+    return {};
+  case RotationChoice::Fused:
+    return RotationPlanAttr::get(context, RotationWay::Fused,
+                                 RotationWay::Fused);
+  case RotationChoice::Split:
+    return RotationPlanAttr::get(context, RotationWay::Fused,
+                                 RotationWay::Split);
+  case RotationChoice::SplitBoth:
+    return RotationPlanAttr::get(context, RotationWay::Split,
+                                 RotationWay::Split);
+  }
+  llvm_unreachable("unknown choice");
 }
 
 namespace {
@@ -55,13 +54,10 @@ struct DecideRotationPass
       if (rotates && !op.getRotationPlanAttr())
         ops.push_back(op);
     });
-    FailureOr<std::optional<RotationPlanAttr>> forced =
-        getForcedPlan(&getContext(), getOperation()->getLoc(), way);
-    if (failed(forced))
-      return signalPassFailure();
+    RotationPlanAttr forced = getForcedPlan(&getContext(), way);
     for (AttentionOp op : ops) {
-      if (*forced)
-        op.setRotationPlanAttr(**forced);
+      if (forced)
+        op.setRotationPlanAttr(forced);
       else if (failed(decide(op)))
         return signalPassFailure();
     }

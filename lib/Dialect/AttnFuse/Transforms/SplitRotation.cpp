@@ -25,11 +25,54 @@ bool mlir::attnfuse::hasSplitRotation(AttentionOp op) {
   return isSplit(op.getQueryRotationWay()) || isSplit(op.getKeyRotationWay());
 }
 
-static RopeOp buildRope(OpBuilder &b, Location loc, Value input, Value cos,
-                        Value sin, Value offset, Value positions,
-                        RotationAttr rotation) {
-  return RopeOp::create(b, loc, input.getType(), input, cos, sin, offset,
-                        positions, rotation.getPairing(), rotation.getOffset());
+namespace {
+/// How the parts of the op are reached that rotate q, or k.
+struct RotationParts {
+  std::optional<RotationWay> (AttentionOp::*getWay)();
+  RotationAttr (AttentionOp::*getRotation)();
+  Attribute (AttentionOp::*removeRotation)();
+  OpOperand &(AttentionOp::*getInput)();
+  /// Of cos, sin, offset and positions.
+  MutableOperandRange (AttentionOp::*getOperands[4])();
+};
+} // namespace
+
+static const RotationParts kQueryParts = {
+    &AttentionOp::getQueryRotationWay,
+    &AttentionOp::getQRotationAttr,
+    &AttentionOp::removeQRotationAttr,
+    &AttentionOp::getQueryMutable,
+    {&AttentionOp::getQCosMutable, &AttentionOp::getQSinMutable,
+     &AttentionOp::getQOffsetMutable, &AttentionOp::getQPositionsMutable}};
+static const RotationParts kKeyParts = {
+    &AttentionOp::getKeyRotationWay,
+    &AttentionOp::getKRotationAttr,
+    &AttentionOp::removeKRotationAttr,
+    &AttentionOp::getKeyMutable,
+    {&AttentionOp::getKCosMutable, &AttentionOp::getKSinMutable,
+     &AttentionOp::getKOffsetMutable, &AttentionOp::getKPositionsMutable}};
+
+/// Makes one rotation of `op` an op of its own before it.
+static RopeOp moveBefore(OpBuilder &b, AttentionOp op,
+                         const RotationParts &parts) {
+  Value operands[4];
+  for (auto [operand, getOperands] : llvm::zip(operands, parts.getOperands)) {
+    // A range is no longer right when another one has been cleared.
+    MutableOperandRange range = (op.*getOperands)();
+    if (range.empty())
+      continue;
+    operand = range[0].get();
+    range.clear();
+  }
+  auto [cos, sin, offset, positions] = operands;
+  OpOperand &input = (op.*parts.getInput)();
+  RotationAttr rotation = (op.*parts.getRotation)();
+  auto rope = RopeOp::create(b, op.getLoc(), input.get().getType(), input.get(),
+                             cos, sin, offset, positions, rotation.getPairing(),
+                             rotation.getOffset());
+  input.set(rope);
+  (op.*parts.removeRotation)();
+  return rope;
 }
 
 SplitAttention mlir::attnfuse::buildSplitAttention(OpBuilder &b,
@@ -38,31 +81,11 @@ SplitAttention mlir::attnfuse::buildSplitAttention(OpBuilder &b,
   b.setInsertionPoint(op);
   SplitAttention split;
   split.attention = cast<AttentionOp>(b.clone(*op));
-  AttentionOp copy = split.attention;
-  b.setInsertionPoint(copy);
-  copy.removeRotationPlanAttr();
-  if (isSplit(op.getQueryRotationWay())) {
-    split.rotations.push_back(
-        buildRope(b, op.getLoc(), op.getQuery(), op.getQCos(), op.getQSin(),
-                  op.getQOffset(), op.getQPositions(), op.getQRotationAttr()));
-    copy.getQueryMutable().assign(split.rotations.back());
-    copy.removeQRotationAttr();
-    copy.getQCosMutable().clear();
-    copy.getQSinMutable().clear();
-    copy.getQOffsetMutable().clear();
-    copy.getQPositionsMutable().clear();
-  }
-  if (isSplit(op.getKeyRotationWay())) {
-    split.rotations.push_back(
-        buildRope(b, op.getLoc(), op.getKey(), op.getKCos(), op.getKSin(),
-                  op.getKOffset(), op.getKPositions(), op.getKRotationAttr()));
-    copy.getKeyMutable().assign(split.rotations.back());
-    copy.removeKRotationAttr();
-    copy.getKCosMutable().clear();
-    copy.getKSinMutable().clear();
-    copy.getKOffsetMutable().clear();
-    copy.getKPositionsMutable().clear();
-  }
+  b.setInsertionPoint(split.attention);
+  split.attention.removeRotationPlanAttr();
+  for (const RotationParts &parts : {kQueryParts, kKeyParts})
+    if (isSplit((op.*parts.getWay)()))
+      split.rotations.push_back(moveBefore(b, split.attention, parts));
   return split;
 }
 

@@ -8,6 +8,7 @@
 #ifndef ATTNFUSE_DIALECT_ATTNFUSE_TRANSFORMS_PASSES_H
 #define ATTNFUSE_DIALECT_ATTNFUSE_TRANSFORMS_PASSES_H
 
+#include "attnfuse/Dialect/AttnFuse/Transforms/RotationChoice.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::func {

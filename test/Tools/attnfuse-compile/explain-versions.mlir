@@ -1,0 +1,19 @@
+// What decides between versions is named: sizes, and the layout of a tensor that
+// the tensor memory accelerator would load.
+//
+// RUN: attnfuse-compile %s --chip=h200 --explain -o %t.ptx | FileCheck %s
+// RUN: attnfuse-compile %s --chip=sm_80 --explain -o %t.ptx | FileCheck %s --check-prefix=ONE
+
+// CHECK: launches the first that applies:
+// CHECK-NEXT: biased$few_rows, by the layout of bias, Nq, B
+// CHECK-NEXT: biased, by the layout of bias{{$}}
+// CHECK-NEXT: biased$any_strides{{$}}
+// ONE: launches: biased{{$}}
+
+func.func @biased(%q: tensor<?x8x?x64xf16>, %bias: tensor<?x8x?x?xf16>) -> tensor<?x8x?x64xf16> {
+  %s = attnfuse.scaled_dot_product %q, %q : tensor<?x8x?x64xf16>, tensor<?x8x?x64xf16> -> tensor<?x8x?x?xf32>
+  %b = attnfuse.additive_bias %s, %bias : tensor<?x8x?x?xf32>, tensor<?x8x?x?xf16>
+  %p = attnfuse.softmax %b : tensor<?x8x?x?xf32>
+  %o = attnfuse.weighted_sum %p, %q : tensor<?x8x?x?xf32>, tensor<?x8x?x64xf16> -> tensor<?x8x?x64xf16>
+  return %o : tensor<?x8x?x64xf16>
+}
