@@ -228,6 +228,18 @@ static llvm::Error writeFiles(ModuleOp tuned, llvm::json::Array reports,
                      : makeError(status.error().message);
 }
 
+/// Errors of files before anything is measured.
+static llvm::Error checkFiles(const RunOptions &options,
+                              ArrayRef<std::string> paths) {
+  OutputFiles probe;
+  if (llvm::Error error = declareOutputs(options, paths, probe))
+    return error;
+  for (const std::string &path : paths)
+    if (::attnfuse::Status status = probe.write(path, ""); !status.ok())
+      return makeError(status.error().message);
+  return llvm::Error::success();
+}
+
 /// Prints the schedules that a search may try, the first ones first.
 static llvm::Error listSchedules(ModuleOp module, func::FuncOp function,
                                  const RunOptions &options, raw_ostream &os) {
@@ -266,9 +278,11 @@ llvm::Expected<RunSummary> mlir::attnfuse::tuneModule(ModuleOp module,
     return summary;
   }
 
-  OutputFiles files;
   std::vector<std::string> paths{options.tunedModule, options.tuneJson};
   llvm::erase(paths, "");
+  if (llvm::Error error = checkFiles(options, paths))
+    return std::move(error);
+  OutputFiles files;
   if (llvm::Error error = declareOutputs(options, paths, files))
     return std::move(error);
   llvm::Expected<InputSpec> inputs = readInputs(*functions, options);

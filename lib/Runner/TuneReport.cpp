@@ -44,6 +44,15 @@ std::string mlir::attnfuse::abbreviate(const KernelTile &tile) {
   return text;
 }
 
+std::string TuneReport::describeChoice() const {
+  // A smaller tile for few rows is part of the choice.
+  std::string text = "  (the model's choice";
+  for (const std::string &kernel : kernels)
+    if (kernel != function)
+      return text + ", here as " + kernel + ")";
+  return text + ")";
+}
+
 void TuneReport::print(MLIRContext *context, raw_ostream &os) const {
   std::vector<const TriedSchedule *> timed;
   for (const TriedSchedule &schedule : result.schedules)
@@ -72,7 +81,7 @@ void TuneReport::print(MLIRContext *context, raw_ostream &os) const {
     for (double seconds : schedule->seconds)
       os << llvm::format("%10.4g", seconds * 1e6);
     os << "  " << abbreviate(schedule->tile)
-       << (schedule == choice ? "  (the model's choice)" : "") << "\n";
+       << (schedule == choice ? describeChoice() : "") << "\n";
   }
   for (const TriedSchedule &schedule : result.schedules)
     if (schedule.state.state == State::Failed)

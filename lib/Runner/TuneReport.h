@@ -29,6 +29,9 @@ struct TuneReport {
   /// A line for each schedule, the quickest first.
   void print(MLIRContext *context, raw_ostream &os) const;
   llvm::json::Value getJson(MLIRContext *context) const;
+
+private:
+  std::string describeChoice() const;
 };
 
 /// "<tile_m = 64, ...>": the attribute's text behind its name.
