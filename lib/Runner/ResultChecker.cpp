@@ -8,6 +8,7 @@
 #include "ResultChecker.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Parallel.h"
 #include <cmath>
 
 using namespace mlir;
@@ -22,6 +23,7 @@ constexpr double kF16Tolerance = 1.0 / 128, kBF16Tolerance = 1.0 / 32;
 constexpr double kLogSumExpTolerance = 1.0 / 1024;
 /// The smallest normal number of f16: shorter rows are nothing but roundings.
 constexpr double kShortest = 6.1e-5;
+constexpr int64_t kMostParts = 64;
 } // namespace
 
 ::attnfuse::ResultTraits mlir::attnfuse::getResultTraits(RoleKind kind) {
@@ -32,21 +34,49 @@ constexpr double kShortest = 6.1e-5;
   return traits;
 }
 
-std::string mlir::attnfuse::describeDifference(const HostTensor &result,
-                                               const HostTensor &other,
-                                               RoleKind kind,
-                                               double tolerance) {
-  bool isLogSumExp = kind == RoleKind::LogSumExp;
-  int64_t numElements = result.getNumElements();
-  int64_t rowLength =
-      isLogSumExp || result.getRank() == 0 ? 1 : result.getShape().back();
-  double allErrors = 0, allSquares = 0;
-  for (int64_t begin = 0; begin < numElements; begin += rowLength) {
+namespace {
+/// How some rows differ.
+struct Difference {
+  /// Of the first row that differs by too much; else empty.
+  std::string problem;
+  /// Sums of squares.
+  double errors = 0, lengths = 0;
+};
+
+class RowComparison {
+public:
+  RowComparison(const HostTensor &result, const HostTensor &other,
+                RoleKind kind, double tolerance)
+      : result(result), other(other), isLogSumExp(kind == RoleKind::LogSumExp),
+        tolerance(tolerance) {
+    if (!isLogSumExp && result.getRank() > 0)
+      rowLength = std::max<int64_t>(1, result.getShape().back());
+  }
+
+  std::string describe() const;
+
+private:
+  Difference compareRows(int64_t begin, int64_t end) const;
+
+  const HostTensor &result, &other;
+  bool isLogSumExp;
+  double tolerance;
+  int64_t rowLength = 1;
+};
+} // namespace
+
+Difference RowComparison::compareRows(int64_t begin, int64_t end) const {
+  Difference all;
+  for (int64_t row = begin; row < end; ++row) {
     double errors = 0, squares = 0;
-    for (int64_t index = begin; index < begin + rowLength; ++index) {
+    for (int64_t index = row * rowLength; index < (row + 1) * rowLength;
+         ++index) {
       double a = result.getFloat(index), b = other.getFloat(index);
-      if (std::isfinite(a) != std::isfinite(b))
-        return llvm::formatv("element {0} is {1}, expected {2}", index, a, b);
+      if (std::isfinite(a) != std::isfinite(b)) {
+        all.problem =
+            llvm::formatv("element {0} is {1}, expected {2}", index, a, b);
+        return all;
+      }
       if (!std::isfinite(a))
         continue;
       errors += (a - b) * (a - b);
@@ -55,21 +85,48 @@ std::string mlir::attnfuse::describeDifference(const HostTensor &result,
     double length = std::sqrt(squares);
     double limit = isLogSumExp ? kLogSumExpTolerance * std::max(1.0, length)
                                : tolerance * std::max(kShortest, length);
-    if (std::sqrt(errors) > limit)
-      return llvm::formatv("the row at element {0} differs by {1:e2} of its "
-                           "length {2:e2}, expected at most {3:e2}",
-                           begin, std::sqrt(errors), length, limit);
-    allErrors += errors;
-    allSquares += squares;
+    if (std::sqrt(errors) > limit) {
+      all.problem = llvm::formatv(
+          "the row at element {0}, of length {1:e2}, differs by {2:e2}, "
+          "expected at most {3:e2}",
+          row * rowLength, length, std::sqrt(errors), limit);
+      return all;
+    }
+    all.errors += errors;
+    all.lengths += squares;
   }
-  if (!isLogSumExp &&
-      allErrors > tolerance * tolerance / 4 *
-                      std::max(kShortest * kShortest, allSquares))
-    return llvm::formatv(
-        "all differs by {0:e2} of its length, expected at most "
-        "{1:e2}",
-        std::sqrt(allErrors / allSquares), tolerance / 2);
+  return all;
+}
+
+std::string RowComparison::describe() const {
+  int64_t numRows = result.getNumElements() / rowLength;
+  // Outputs are large, and there are many to compare.
+  int64_t numParts = std::min(kMostParts, numRows);
+  std::vector<Difference> parts(numParts);
+  llvm::parallelFor(0, numParts, [&](size_t part) {
+    parts[part] =
+        compareRows(numRows * part / numParts, numRows * (part + 1) / numParts);
+  });
+  Difference all;
+  for (const Difference &part : parts) {
+    if (!part.problem.empty())
+      return part.problem;
+    all.errors += part.errors;
+    all.lengths += part.lengths;
+  }
+  double length = std::max(kShortest, std::sqrt(all.lengths));
+  if (!isLogSumExp && std::sqrt(all.errors) > tolerance / 2 * length)
+    return llvm::formatv("all, of length {0:e2}, differs by {1:e2}, expected "
+                         "at most {2:e2}",
+                         length, std::sqrt(all.errors), tolerance / 2 * length);
   return "";
+}
+
+std::string mlir::attnfuse::describeDifference(const HostTensor &result,
+                                               const HostTensor &other,
+                                               RoleKind kind,
+                                               double tolerance) {
+  return RowComparison(result, other, kind, tolerance).describe();
 }
 
 ResultChecker::ResultChecker(const DimensionClasses &classes, const Call &call)

@@ -184,6 +184,9 @@ tuneFunction(func::FuncOp function, const ScheduledFunction &scheduled,
     return result.takeError();
   report.result = std::move(*result);
   report.kernels = (*timer)->getChosenKernels();
+  report.numThreads = (*timer)->getNumThreads();
+  report.compileSeconds = (*timer)->getCompileSeconds();
+  report.checkSeconds = (*timer)->getCheckSeconds();
   return report;
 }
 

@@ -68,6 +68,8 @@ void TuneReport::print(MLIRContext *context, raw_ostream &os) const {
                      "left out for lack of time\n",
                      result.schedules.size(), result.seconds, timed.size(),
                      result.count(State::Failed), result.count(State::LeftOut));
+  os << llvm::format("  compiled in %.0f s by %u threads, checked in %.0f s\n",
+                     compileSeconds, numThreads, checkSeconds);
   os << "  ratio  again";
   for (size_t call = 0; call < sizes.size(); ++call)
     os << "        us";
@@ -204,6 +206,9 @@ llvm::json::Value TuneReport::getJson(MLIRContext *context) const {
       {"best", int64_t(result.best)},
       {"noise", noise},
       {"seconds", result.seconds},
+      {"threads", int64_t(numThreads)},
+      {"compile_seconds", compileSeconds},
+      {"check_seconds", checkSeconds},
       {"schedules", std::move(schedules)},
   };
 }

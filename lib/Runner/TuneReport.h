@@ -25,6 +25,9 @@ struct TuneReport {
   std::vector<std::string> kernels;
   double noise;
   SearchResult result;
+  /// Of the search: by how many threads, and how long.
+  unsigned numThreads = 0;
+  double compileSeconds = 0, checkSeconds = 0;
 
   /// A line for each schedule, the quickest first.
   void print(MLIRContext *context, raw_ostream &os) const;

@@ -148,6 +148,7 @@ llvm::Expected<std::vector<PreparedSchedule>>
 TuneTimer::prepare(ArrayRef<KernelTile> schedules,
                    llvm::function_ref<bool()> mayBegin) {
   using State = PreparedSchedule::State;
+  double begin = getTime();
   std::vector<std::optional<Compiled>> compiled(schedules.size());
   {
     llvm::DefaultThreadPool pool(llvm::hardware_concurrency(numThreads));
@@ -158,6 +159,8 @@ TuneTimer::prepare(ArrayRef<KernelTile> schedules,
       });
     pool.wait();
   }
+  double compiledAt = getTime();
+  compileSeconds += compiledAt - begin;
 
   std::vector<PreparedSchedule> prepared;
   llvm::Error lost = llvm::Error::success();
@@ -180,6 +183,7 @@ TuneTimer::prepare(ArrayRef<KernelTile> schedules,
     functions.push_back(state.state == State::Ready ? std::move(function)
                                                     : nullptr);
   }
+  checkSeconds += getTime() - compiledAt;
   if (lost)
     return std::move(lost);
   return std::move(prepared);

@@ -38,6 +38,8 @@ public:
   /// The kernel that each call launches where the model chooses.
   ArrayRef<std::string> getChosenKernels() const { return chosenKernels; }
   unsigned getNumThreads() const { return numThreads; }
+  double getCompileSeconds() const { return compileSeconds; }
+  double getCheckSeconds() const { return checkSeconds; }
 
 private:
   struct DeviceCall {
@@ -80,6 +82,7 @@ private:
   /// By schedule; null where it is not ready.
   std::vector<std::unique_ptr<CudaFunction>> functions;
   std::vector<std::string> chosenKernels;
+  double compileSeconds = 0, checkSeconds = 0;
 };
 
 } // namespace mlir::attnfuse

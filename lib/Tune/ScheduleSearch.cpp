@@ -17,10 +17,10 @@ using namespace mlir::attnfuse;
 
 namespace {
 /// Rounds after which what is far behind drops out of its wave.
-constexpr size_t kFirstRounds = 3;
+constexpr size_t kFirstRounds = 5;
 constexpr double kFarBehind = 1.15;
 /// Rounds for the rest of the wave, and for the comparison of the best.
-constexpr size_t kMoreRounds = 7, kFinalRounds = 21;
+constexpr size_t kMoreRounds = 15, kFinalRounds = 41;
 constexpr size_t kFinalists = 4;
 /// Schedules whose neighbors make the next wave, and how near to the best they
 /// have to be.

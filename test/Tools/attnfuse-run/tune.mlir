@@ -10,6 +10,7 @@
 // CHECK-NEXT: wave 1: 7 schedules, 7 of them timed; the best so far takes 0.500 of the time of the model's choice
 // CHECK-NEXT: wave 2: {{[0-9]+}} schedules, {{[0-9]+}} of them timed; the best so far takes 0.250
 // CHECK: {{[0-9]+}} schedules in {{[0-9]+}} s: {{[0-9]+}} timed, 0 failed, 0 left out
+// CHECK-NEXT: compiled in {{[0-9]+}} s by {{[0-9]+}} threads, checked in {{[0-9]+}} s
 // CHECK-NEXT: ratio again us schedule
 // CHECK-NEXT: 0.250 {{.*}} 32 {{.*}} warps=1
 // CHECK: 1.000 {{.*}} 128 128x32 warps=4 (the model's choice)
