@@ -191,6 +191,41 @@ ScheduleSpace::getNeighbors(const KernelTile &tile) const {
   return neighbors;
 }
 
+std::optional<KernelTile> ScheduleSpace::combine(const KernelTile &base,
+                                                 const KernelTile &a,
+                                                 const KernelTile &b) const {
+  if (bool(a.pipeline) != bool(b.pipeline) ||
+      bool(a.pipeline) != bool(base.pipeline))
+    return std::nullopt;
+  auto pick = [](auto base, auto a, auto b) { return a != base ? a : b; };
+  KernelTile tile = a;
+  // These go together.
+  if (a.tileM == base.tileM && a.warps == base.warps) {
+    tile.tileM = b.tileM;
+    tile.warps = b.warps;
+  }
+  tile.tileN = pick(base.tileN, a.tileN, b.tileN);
+  tile.qInRegisters = pick(base.qInRegisters, a.qInRegisters, b.qInRegisters);
+  if (tile.pipeline) {
+    const KernelPipeline &of = *base.pipeline, &left = *a.pipeline,
+                         &right = *b.pipeline;
+    const auto &[stages, pingPong, rowOrder, partialSums, partialMaxima,
+                 skipRescale, productWait] = left;
+    bool keepsOrder = rowOrder != of.rowOrder || productWait != of.productWait;
+    tile.pipeline = {pick(of.stages, stages, right.stages),
+                     pick(of.pingPong, pingPong, right.pingPong),
+                     keepsOrder ? rowOrder : right.rowOrder,
+                     pick(of.partialSums, partialSums, right.partialSums),
+                     pick(of.partialMaxima, partialMaxima, right.partialMaxima),
+                     pick(of.skipRescale, skipRescale, right.skipRescale),
+                     keepsOrder ? productWait : right.productWait};
+  }
+  shrinkToFit(tile);
+  if (!isLegal(tile))
+    return std::nullopt;
+  return tile;
+}
+
 std::vector<KernelTile> ScheduleSpace::enumerate(size_t limit) const {
   std::vector<KernelTile> found;
   std::set<ScheduleKey> seen;

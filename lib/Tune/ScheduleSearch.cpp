@@ -26,6 +26,8 @@ constexpr size_t kFinalists = 4;
 /// have to be.
 constexpr size_t kBeamWidth = 2;
 constexpr double kNearBest = 1.03;
+/// What is so much quicker than its neighbor is an improvement.
+constexpr double kImproved = 0.995;
 /// Waves without a better schedule, after which the search ends. One may be
 /// bad luck: the best may only seem to be that.
 constexpr size_t kMaxFutileWaves = 2;
@@ -62,8 +64,10 @@ private:
   std::vector<KernelTile> selectNew(llvm::ArrayRef<KernelTile> schedules);
   /// Compiles and times schedules that are new.
   llvm::Error tryWave(llvm::ArrayRef<KernelTile> schedules);
-  /// The neighbors of the best whose neighbors were not tried yet.
+  /// What improvements of the last wave give together, and the neighbors of the
+  /// best whose neighbors were not tried yet.
   std::vector<KernelTile> getNextWave();
+  void combineImprovements(std::vector<KernelTile> &wave);
   /// Times every contestant once a round, the model's choice among them.
   llvm::Error timeRounds(llvm::ArrayRef<size_t> contestants, size_t numRounds,
                          std::vector<Samples> &samples);
@@ -82,6 +86,8 @@ private:
   std::vector<Samples> samples;
   /// By schedule, whether its neighbors were tried.
   std::vector<bool> isExpanded;
+  /// Those whose neighbors were the last wave.
+  std::vector<size_t> lastExpanded;
   size_t numWaves = 0;
   /// Waves since the last one that found a better schedule.
   size_t numFutileWaves = 0;
@@ -177,21 +183,51 @@ std::vector<size_t> Search::getRanking() const {
   return ranking;
 }
 
+void Search::combineImprovements(std::vector<KernelTile> &wave) {
+  std::vector<size_t> ranking = getRanking();
+  for (size_t parent : lastExpanded) {
+    const KernelTile &base = result.schedules[parent].tile;
+    double limit = samples[parent].getRatio() * kImproved;
+    std::set<ScheduleKey> neighbors;
+    for (const KernelTile &tile : space.getNeighbors(base))
+      neighbors.insert(space.getKey(tile));
+    std::optional<KernelTile> all;
+    for (size_t schedule : ranking) {
+      const KernelTile &tile = result.schedules[schedule].tile;
+      if (samples[schedule].getRatio() > limit)
+        break;
+      if (!neighbors.count(space.getKey(tile)))
+        continue;
+      if (!all) {
+        all = tile;
+        continue;
+      }
+      // The best two, the best three, and so on.
+      if (std::optional<KernelTile> more = space.combine(base, *all, tile)) {
+        all = more;
+        llvm::append_range(wave, selectNew(*all));
+      }
+    }
+  }
+}
+
 std::vector<KernelTile> Search::getNextWave() {
   std::vector<KernelTile> wave;
   std::vector<size_t> ranking = getRanking();
   numFutileWaves = isExpanded[ranking.front()] ? numFutileWaves + 1 : 0;
   if (numFutileWaves == kMaxFutileWaves)
     return wave;
+  combineImprovements(wave);
+  lastExpanded.clear();
   double limit = samples[ranking.front()].getRatio() * kNearBest;
-  size_t numExpanded = 0;
   for (size_t schedule : ranking) {
-    if (numExpanded == kBeamWidth || samples[schedule].getRatio() > limit)
+    if (lastExpanded.size() == kBeamWidth ||
+        samples[schedule].getRatio() > limit)
       break;
     if (isExpanded[schedule])
       continue;
     isExpanded[schedule] = true;
-    ++numExpanded;
+    lastExpanded.push_back(schedule);
     llvm::append_range(
         wave, selectNew(space.getNeighbors(result.schedules[schedule].tile)));
   }
@@ -242,6 +278,7 @@ llvm::Expected<SearchResult> Search::run() {
   if (llvm::Error error = tryWave(selectNew(space.getChoice())))
     return std::move(error);
   isExpanded[0] = true;
+  lastExpanded = {0};
   std::vector<KernelTile> wave = selectNew(options.others);
   llvm::append_range(wave, selectNew(space.getStarts()));
   llvm::append_range(wave, selectNew(space.getNeighbors(space.getChoice())));

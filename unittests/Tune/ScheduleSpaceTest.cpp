@@ -218,6 +218,42 @@ TEST(ScheduleSpace, WhatGivesTheSameKernelIsOneSchedule) {
   EXPECT_NE(softmax.getKey(tile), softmax.getKey(turns));
 }
 
+TEST(ScheduleSpace, ChangesCombine) {
+  ScheduleSpace space = makeSpace(ScheduleProblem(64, 64), "sm_90a");
+  KernelTile base{128, 128, 8, false,
+                  KernelPipeline{2, true, RowOrder::Rows, 1, 1, true,
+                                 ProductWait::WithNextKey}};
+  KernelTile a = base, b = base;
+  a.pipeline->partialSums = 2;
+  a.pipeline->rowOrder = RowOrder::Joint;
+  a.pipeline->productWait = ProductWait::End;
+  b.qInRegisters = true;
+  b.pipeline->partialSums = 4;
+  b.pipeline->productWait = ProductWait::BetweenRows;
+  b.pipeline->pingPong = false;
+  std::optional<KernelTile> both = space.combine(base, a, b);
+  ASSERT_TRUE(both);
+  KernelTile expected = a;
+  expected.qInRegisters = true;
+  expected.pipeline->pingPong = false;
+  EXPECT_EQ(space.getKey(*both), space.getKey(expected));
+
+  // Three warpgroups with q in registers have fewer keys a step.
+  a = b = base;
+  a.tileM = 192;
+  a.warps = 12;
+  b.qInRegisters = true;
+  both = space.combine(base, a, b);
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->tileM, 192);
+  EXPECT_EQ(both->warps, 12);
+  EXPECT_TRUE(both->qInRegisters);
+  EXPECT_LT(both->tileN, 128);
+  EXPECT_TRUE(space.isLegal(*both));
+  // Kernels of two kinds have nothing to share.
+  EXPECT_FALSE(space.combine(base, a, {64, 64, 4, false, std::nullopt}));
+}
+
 TEST(ScheduleSpace, NoScheduleIsAnError) {
   TargetInfo target = getTarget("sm_80");
   target.maxSharedPerBlock = 4 * 1024;

@@ -42,6 +42,11 @@ public:
   /// Legal schedules that differ from `tile` in one knob, and in a smaller
   /// tile_n where they would not fit otherwise, each once.
   std::vector<KernelTile> getNeighbors(const KernelTile &tile) const;
+  /// `a` with what `b` changes of `base`, where `a` does not change it itself,
+  /// and with a smaller tile_n if it has to be; nothing if no such schedule is
+  /// legal.
+  std::optional<KernelTile> combine(const KernelTile &base, const KernelTile &a,
+                                    const KernelTile &b) const;
   /// The starts, their neighbors, the neighbors of these and so on, each
   /// schedule once, until there are `limit` of them or no more.
   std::vector<KernelTile> enumerate(size_t limit) const;
