@@ -42,7 +42,9 @@ mlir::attnfuse::openCudaDevice(const RunOptions &options) {
   if (!name.consume_front("cuda") ||
       (!name.empty() && (!name.consume_front(":") ||
                          name.getAsInteger(10, ordinal) || ordinal < 0)))
-    return makeError("expected device " + Twine(options.tune ? "" : "cpu, ") +
+    return makeError(Twine(options.tune ? "--tune measures on a GPU: expected "
+                                          "device "
+                                        : "expected device cpu, ") +
                      "cuda or cuda:N, got '" + options.device + "'");
   return CudaDevice::open(ordinal, options.chip, options.rotation, *layout);
 }

@@ -168,10 +168,7 @@ tuneFunction(func::FuncOp function, const ScheduledFunction &scheduled,
     report.flops.push_back(countWork(*classes, *call).flops);
     calls.push_back(std::move(*call));
   }
-  auto timer =
-      TuneTimer::create(device, scheduled.op, *classes, calls, options.check);
-  if (!timer)
-    return timer.takeError();
+  TuneTimer timer(device, scheduled.op, *classes, calls, options.check);
   if (scheduled.given)
     search.others.push_back(*scheduled.given);
   search.progress = [&](StringRef line) {
@@ -179,14 +176,14 @@ tuneFunction(func::FuncOp function, const ScheduledFunction &scheduled,
     os.flush();
   };
   llvm::Expected<SearchResult> result =
-      searchSchedules(scheduled.space, **timer, search);
+      searchSchedules(scheduled.space, timer, search);
   if (!result)
     return result.takeError();
   report.result = std::move(*result);
-  report.kernels = (*timer)->getChosenKernels();
-  report.numThreads = (*timer)->getNumThreads();
-  report.compileSeconds = (*timer)->getCompileSeconds();
-  report.checkSeconds = (*timer)->getCheckSeconds();
+  report.kernels = timer.getChosenKernels();
+  report.numThreads = timer.getNumThreads();
+  report.compileSeconds = timer.getCompileSeconds();
+  report.checkSeconds = timer.getCheckSeconds();
   return report;
 }
 

@@ -18,8 +18,8 @@ using namespace mlir::attnfuse;
 using ::attnfuse::HostTensor;
 
 namespace {
-/// Seconds of device time that a sample takes at least, and its runs at most.
-constexpr double kSampleSeconds = 1e-3;
+/// Seconds of device time that a sample takes about, and its runs at most.
+constexpr double kSampleSeconds = 3e-3;
 constexpr int kMaxRuns = 50;
 /// Samples before the length of a sample is decided.
 constexpr int kWarmUps = 3;
@@ -35,15 +35,6 @@ TuneTimer::TuneTimer(const CudaDevice &device, AttentionOp op,
       hostCalls(calls), usesReference(usesReference),
       numThreads(llvm::hardware_concurrency().compute_thread_count()),
       start(std::chrono::steady_clock::now()) {}
-
-llvm::Expected<std::unique_ptr<TuneTimer>>
-TuneTimer::create(const CudaDevice &device, AttentionOp op,
-                  const DimensionClasses &classes, ArrayRef<Call> calls,
-                  bool usesReference) {
-  std::unique_ptr<TuneTimer> timer(
-      new TuneTimer(device, op, classes, calls, usesReference));
-  return std::move(timer);
-}
 
 double TuneTimer::getTime() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
@@ -91,8 +82,8 @@ llvm::Error TuneTimer::createCalls(CudaFunction &function) {
 
 llvm::Expected<std::string> TuneTimer::checkFunction(CudaFunction &function,
                                                      const KernelTile &tile) {
-  bool isChoice = functions.empty();
-  for (auto [call, onHost] : llvm::zip_equal(calls, hostCalls)) {
+  bool isChoice = candidates.empty();
+  for (DeviceCall &call : calls) {
     llvm::Expected<std::string> kernel = function.getKernelName(call.tensors);
     if (!kernel)
       return llvm::toString(kernel.takeError());
@@ -106,7 +97,10 @@ llvm::Expected<std::string> TuneTimer::checkFunction(CudaFunction &function,
     if (!isChoice && *kernel != name)
       return "at these sizes another version runs, '" + *kernel + "'";
     std::vector<HostTensor> results = call.results;
-    llvm::Error error = runGuarded(function, call.tensors, results, tile);
+    llvm::Error error = [&] {
+      Watchdog watchdog(kHangSeconds, getHangMessage(tile));
+      return function.runCall(call.tensors, results, usesReference ? 3 : 1);
+    }();
     if (error) {
       std::string failure = llvm::toString(std::move(error));
       if (isChoice)
@@ -121,22 +115,18 @@ llvm::Expected<std::string> TuneTimer::checkFunction(CudaFunction &function,
   return "";
 }
 
-llvm::Error TuneTimer::runGuarded(CudaFunction &function, CudaCall &call,
-                                  MutableArrayRef<HostTensor> results,
-                                  const KernelTile &tile) {
-  Watchdog watchdog(kHangSeconds,
-                    "attnfuse-run: error: the kernel of schedule " +
-                        formatSchedule(op.getContext(), tile) +
-                        " still runs after " + std::to_string(kHangSeconds) +
-                        " s; it cannot be stopped, so the process ends here\n");
-  return function.runCall(call, results, usesReference ? 3 : 1);
+std::string TuneTimer::getHangMessage(const KernelTile &tile) const {
+  return "attnfuse-run: error: the kernel of schedule " +
+         formatSchedule(op->getContext(), tile) + " still runs after " +
+         std::to_string(kHangSeconds) +
+         " s; it cannot be stopped, so the process ends here\n";
 }
 
 llvm::Error TuneTimer::checkDevice(const KernelTile &last, StringRef failure) {
   DeviceCall &call = calls.front();
   std::vector<HostTensor> results = call.results;
-  llvm::Error error =
-      functions.front()->runCall(call.tensors, results, /*numRuns=*/1);
+  llvm::Error error = candidates.front().function->runCall(
+      call.tensors, results, /*numRuns=*/1);
   if (!error)
     return llvm::Error::success();
   llvm::consumeError(std::move(error));
@@ -171,7 +161,7 @@ TuneTimer::prepare(ArrayRef<KernelTile> schedules,
       state = {State::Failed, llvm::toString(result->takeError())};
     } else if (result && !lost && mayBegin()) {
       function = std::move(**result);
-      if (functions.empty())
+      if (candidates.empty())
         if (llvm::Error error = createCalls(*function))
           return std::move(error);
       llvm::Expected<std::string> problem = checkFunction(*function, tile);
@@ -180,8 +170,9 @@ TuneTimer::prepare(ArrayRef<KernelTile> schedules,
       else
         state = {problem->empty() ? State::Ready : State::Failed, *problem};
     }
-    functions.push_back(state.state == State::Ready ? std::move(function)
-                                                    : nullptr);
+    if (state.state != State::Ready)
+      function = nullptr;
+    candidates.push_back({tile, std::move(function)});
   }
   checkSeconds += getTime() - compiledAt;
   if (lost)
@@ -191,9 +182,15 @@ TuneTimer::prepare(ArrayRef<KernelTile> schedules,
 
 llvm::Expected<double> TuneTimer::sample(size_t schedule, size_t call) {
   DeviceCall &on = calls[call];
-  CudaFunction &function = *functions[schedule];
-  auto take = [&](int numRuns) {
-    return function.sample(on.tensors, numRuns, flush);
+  const Candidate &candidate = candidates[schedule];
+  Watchdog watchdog(kHangSeconds, getHangMessage(candidate.tile));
+  auto take = [&](int numRuns) -> llvm::Expected<double> {
+    auto seconds = candidate.function->sample(on.tensors, numRuns, flush);
+    if (!seconds)
+      return makeError("timing schedule " +
+                       formatSchedule(op.getContext(), candidate.tile) + ": " +
+                       llvm::toString(seconds.takeError()));
+    return seconds;
   };
   // The model's choice comes first, and decides for all.
   if (on.numRuns == 0) {

@@ -23,10 +23,9 @@ class TuneTimer : public ScheduleTimer {
 public:
   /// `classes` and `calls` must outlive this. With `usesReference` results are
   /// compared with the fp64 reference, else with those of the first schedule.
-  static llvm::Expected<std::unique_ptr<TuneTimer>>
-  create(const CudaDevice &device, AttentionOp op,
-         const DimensionClasses &classes, ArrayRef<Call> calls,
-         bool usesReference);
+  TuneTimer(const CudaDevice &device, AttentionOp op,
+            const DimensionClasses &classes, ArrayRef<Call> calls,
+            bool usesReference);
 
   size_t getNumCalls() const override { return calls.size(); }
   llvm::Expected<std::vector<PreparedSchedule>>
@@ -52,9 +51,6 @@ private:
   };
   using Compiled = llvm::Expected<std::unique_ptr<CudaFunction>>;
 
-  TuneTimer(const CudaDevice &device, AttentionOp op,
-            const DimensionClasses &classes, ArrayRef<Call> calls,
-            bool usesReference);
   /// The module with another schedule, for a context of a thread.
   std::string printWith(const KernelTile &tile);
   /// Puts the calls' tensors on the device, for the model's choice.
@@ -62,10 +58,7 @@ private:
   /// Why the function cannot be timed; empty if it can.
   llvm::Expected<std::string> checkFunction(CudaFunction &function,
                                             const KernelTile &tile);
-  /// Runs under a watchdog.
-  llvm::Error runGuarded(CudaFunction &function, CudaCall &call,
-                         MutableArrayRef<::attnfuse::HostTensor> results,
-                         const KernelTile &tile);
+  std::string getHangMessage(const KernelTile &tile) const;
   /// An error if the device does nothing more.
   llvm::Error checkDevice(const KernelTile &last, StringRef failure);
 
@@ -79,8 +72,12 @@ private:
   std::chrono::steady_clock::time_point start;
   std::vector<DeviceCall> calls;
   ::attnfuse::DeviceBuffer flush;
-  /// By schedule; null where it is not ready.
-  std::vector<std::unique_ptr<CudaFunction>> functions;
+  /// By schedule; the function is null where it is not ready.
+  struct Candidate {
+    KernelTile tile;
+    std::unique_ptr<CudaFunction> function;
+  };
+  std::vector<Candidate> candidates;
   std::vector<std::string> chosenKernels;
   double compileSeconds = 0, checkSeconds = 0;
 };

@@ -22,6 +22,10 @@ constexpr double kFarBehind = 1.15;
 /// Rounds for the rest of the wave, and for the comparison of the best.
 constexpr size_t kMoreRounds = 15, kFinalRounds = 41;
 constexpr size_t kFinalists = 4;
+/// Work that takes long gets fewer of the latter: seconds after which no more
+/// are begun, but so many at least.
+constexpr double kFinalSeconds = 10;
+constexpr size_t kLeastFinalRounds = 9;
 /// Schedules whose neighbors make the next wave, and how near to the best they
 /// have to be.
 constexpr size_t kBeamWidth = 2;
@@ -68,9 +72,11 @@ private:
   /// best whose neighbors were not tried yet.
   std::vector<KernelTile> getNextWave();
   void combineImprovements(std::vector<KernelTile> &wave);
-  /// Times every contestant once a round, the model's choice among them.
+  /// Times every contestant once a round, the model's choice among them, for so
+  /// many rounds; fewer if `goesOn` says so after one.
   llvm::Error timeRounds(llvm::ArrayRef<size_t> contestants, size_t numRounds,
-                         std::vector<Samples> &samples);
+                         std::vector<Samples> &samples,
+                         llvm::function_ref<bool()> goesOn);
   llvm::Error compareBest();
   /// Schedules that have times, the quickest first.
   std::vector<size_t> getRanking() const;
@@ -105,8 +111,8 @@ Search::selectNew(llvm::ArrayRef<KernelTile> schedules) {
 }
 
 llvm::Error Search::timeRounds(llvm::ArrayRef<size_t> contestants,
-                               size_t numRounds,
-                               std::vector<Samples> &samples) {
+                               size_t numRounds, std::vector<Samples> &samples,
+                               llvm::function_ref<bool()> goesOn) {
   size_t numCalls = timer.getNumCalls();
   for (size_t round = 0; round < numRounds; ++round) {
     std::vector<std::vector<double>> seconds(contestants.size(),
@@ -131,6 +137,8 @@ llvm::Error Search::timeRounds(llvm::ArrayRef<size_t> contestants,
       }
       all.ratios.push_back(std::exp(logarithm / numCalls));
     }
+    if (!goesOn())
+      break;
   }
   return llvm::Error::success();
 }
@@ -161,14 +169,16 @@ llvm::Error Search::tryWave(llvm::ArrayRef<KernelTile> schedules) {
   if (contestants.back() < result.schedules.size() - schedules.size())
     return llvm::Error::success();
 
-  if (llvm::Error error = timeRounds(contestants, kFirstRounds, samples))
+  auto goesOn = [&] { return isInTime(); };
+  if (llvm::Error error =
+          timeRounds(contestants, kFirstRounds, samples, goesOn))
     return error;
   double best = samples[getRanking().front()].getRatio();
   llvm::erase_if(contestants, [&](size_t contestant) {
     return contestant != 0 &&
            samples[contestant].getRatio() > kFarBehind * best;
   });
-  return timeRounds(contestants, kMoreRounds, samples);
+  return timeRounds(contestants, kMoreRounds, samples, goesOn);
 }
 
 std::vector<size_t> Search::getRanking() const {
@@ -244,7 +254,12 @@ llvm::Error Search::compareBest() {
     return llvm::Error::success();
   // Afresh: the least of many medians is low by chance.
   std::vector<Samples> last(samples.size());
-  if (llvm::Error error = timeRounds(contestants, kFinalRounds, last))
+  double begin = getElapsed();
+  auto goesOn = [&] {
+    return getElapsed() < begin + kFinalSeconds ||
+           last.front().ratios.size() < kLeastFinalRounds;
+  };
+  if (llvm::Error error = timeRounds(contestants, kFinalRounds, last, goesOn))
     return error;
   double best = 1 - options.noise;
   for (size_t schedule : contestants) {

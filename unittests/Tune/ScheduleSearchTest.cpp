@@ -163,6 +163,20 @@ TEST_F(ScheduleSearchTest, NothingIsBegunPastTheBudget) {
   EXPECT_GT(result.count(State::LeftOut), 5u);
 }
 
+TEST_F(ScheduleSearchTest, LongRunsAreTimedLessOften) {
+  KernelTile goal = space.getChoice();
+  goal.pipeline->partialSums = 4;
+  timer.time = [&](const KernelTile &tile, size_t) {
+    return space.getKey(tile) == space.getKey(goal) ? 2 : 2.5;
+  };
+  options.budget = 200;
+  SearchResult result = search();
+  EXPECT_EQ(getBest(result), space.getKey(goal));
+  // A round may end past the budget, and nine follow of five schedules at most.
+  EXPECT_LT(result.seconds, options.budget + 25 * 2.5 + 9 * 5 * 2.5);
+  EXPECT_LT(result.schedules[result.best].numRounds, 20u);
+}
+
 TEST_F(ScheduleSearchTest, NoMoreSchedulesThanAllowed) {
   options.maxSchedules = 10;
   setGoal(space.getChoice());

@@ -4,7 +4,7 @@
 // DEFINE: %{fake} = env LD_LIBRARY_PATH=%t/fake FAKE_CUDA_CLOCK=threads attnfuse-run --random=1 --device=cuda
 
 // RUN: not attnfuse-run %s --random=1 --tune 2>&1 | FileCheck %s --check-prefix=DEVICE --implicit-check-not=error:
-// DEVICE: attnfuse-run: error: expected device cuda or cuda:N, got 'cpu'
+// DEVICE: attnfuse-run: error: --tune measures on a GPU: expected device cuda or cuda:N, got 'cpu'
 // RUN: not attnfuse-run %s --random=1 -o %t/o.mlir 2>&1 | FileCheck %s --check-prefix=ALONE -DFLAG=-o --implicit-check-not=error:
 // RUN: not attnfuse-run %s --random=1 --tune-json=%t/o.json 2>&1 | FileCheck %s --check-prefix=ALONE -DFLAG=--tune-json --implicit-check-not=error:
 // RUN: not attnfuse-run %s --random=1 --tune-budget=3 2>&1 | FileCheck %s --check-prefix=ALONE -DFLAG=--tune-budget --implicit-check-not=error:
