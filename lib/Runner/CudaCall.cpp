@@ -43,12 +43,9 @@ llvm::Error DeviceTensor::upload() {
   return toError(buffer.copyFromHost(contents.data(), contents.size()));
 }
 
-llvm::Expected<std::vector<std::byte>> DeviceTensor::download() const {
-  std::vector<std::byte> bytes(contents.size());
-  if (llvm::Error error =
-          toError(buffer.copyToHost(bytes.data(), bytes.size())))
-    return std::move(error);
-  return bytes;
+llvm::Error DeviceTensor::download(std::vector<std::byte> &bytes) const {
+  bytes.resize(contents.size());
+  return toError(buffer.copyToHost(bytes.data(), bytes.size()));
 }
 
 llvm::Expected<CudaCall> CudaCall::create(CudaDeviceRef device,
@@ -104,25 +101,23 @@ llvm::Error CudaCall::poison() {
   return workspace ? workspace->upload() : llvm::Error::success();
 }
 
-llvm::Error CudaCall::checkArguments() const {
+llvm::Error CudaCall::checkArguments() {
   for (auto [tensor, name] : llvm::zip_equal(arguments, names)) {
-    llvm::Expected<std::vector<std::byte>> now = tensor.download();
-    if (!now)
-      return now.takeError();
-    if (*now != tensor.contents)
+    if (llvm::Error error = tensor.download(downloaded))
+      return error;
+    if (downloaded != tensor.contents)
       return llvm::createStringError("the kernel wrote to argument '" + name +
                                      "' or beside it");
   }
   return llvm::Error::success();
 }
 
-llvm::Error CudaCall::checkWorkspace() const {
+llvm::Error CudaCall::checkWorkspace() {
   if (!workspace)
     return llvm::Error::success();
-  llvm::Expected<std::vector<std::byte>> bytes = workspace->download();
-  if (!bytes)
-    return bytes.takeError();
-  if (!workspace->image.hasIntactGuards(*bytes))
+  if (llvm::Error error = workspace->download(downloaded))
+    return error;
+  if (!workspace->image.hasIntactGuards(downloaded))
     return llvm::createStringError("the kernel wrote beside the workspace");
   return llvm::Error::success();
 }

@@ -35,7 +35,8 @@ struct DeviceTensor {
          const ::attnfuse::ImageLayout &layout, bool isPoison);
 
   llvm::Error upload();
-  llvm::Expected<std::vector<std::byte>> download() const;
+  /// To `bytes`, of which a large one is best used again.
+  llvm::Error download(std::vector<std::byte> &bytes) const;
 };
 
 /// The operands of launches of one call, for every function of one signature.
@@ -47,6 +48,8 @@ struct CudaCall {
   std::vector<::attnfuse::TensorView> resultViews;
   /// Poisoned as results are.
   std::optional<DeviceTensor> workspace;
+  /// What was downloaded last.
+  std::vector<std::byte> downloaded;
 
   static llvm::Expected<CudaCall>
   create(::attnfuse::CudaDeviceRef device,
@@ -62,8 +65,8 @@ struct CudaCall {
   llvm::Error growWorkspace(::attnfuse::CudaDeviceRef device, int64_t bytes);
   /// Fills results and workspace with poison.
   llvm::Error poison();
-  llvm::Error checkArguments() const;
-  llvm::Error checkWorkspace() const;
+  llvm::Error checkArguments();
+  llvm::Error checkWorkspace();
 };
 
 } // namespace mlir::attnfuse

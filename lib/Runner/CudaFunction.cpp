@@ -138,18 +138,17 @@ Status CudaFunction::launch(const CudaCall &call) {
                        call.getWorkspace());
 }
 
-llvm::Error CudaFunction::readResults(const CudaCall &call,
+llvm::Error CudaFunction::readResults(CudaCall &call,
                                       MutableArrayRef<HostTensor> results,
                                       bool isFirst) {
   for (auto [tensor, result, description] :
        llvm::zip_equal(call.results, results, kernel.getFunction().results)) {
-    llvm::Expected<std::vector<std::byte>> bytes = tensor.download();
-    if (!bytes)
-      return bytes.takeError();
-    if (!tensor.image.hasIntactGuards(*bytes))
+    if (llvm::Error error = tensor.download(call.downloaded))
+      return error;
+    if (!tensor.image.hasIntactGuards(call.downloaded))
       return llvm::createStringError("the kernel wrote beside result '" +
                                      description.name + "'");
-    HostTensor values = tensor.image.unpack(*bytes);
+    HostTensor values = tensor.image.unpack(call.downloaded);
     if (isFirst)
       result = std::move(values);
     else if (!isSame(result, values))

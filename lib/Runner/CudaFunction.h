@@ -34,7 +34,7 @@ public:
   llvm::Expected<CudaCall>
   createCall(ArrayRef<::attnfuse::HostTensor> arguments,
              ArrayRef<::attnfuse::HostTensor> results);
-  /// As run(), on tensors that are there.
+  /// As run(), on tensors that are there. The results may be empty.
   llvm::Error runCall(CudaCall &call,
                       MutableArrayRef<::attnfuse::HostTensor> results,
                       int numRuns);
@@ -49,7 +49,7 @@ public:
 
 private:
   ::attnfuse::Status launch(const CudaCall &call);
-  llvm::Error readResults(const CudaCall &call,
+  llvm::Error readResults(CudaCall &call,
                           MutableArrayRef<::attnfuse::HostTensor> results,
                           bool isFirst);
   llvm::Expected<std::vector<::attnfuse::CudaEvent>> createEvents(int count);

@@ -71,7 +71,8 @@ llvm::Error TuneTimer::createCalls(CudaFunction &function) {
     auto checker = ResultChecker::create(classes, call, usesReference);
     if (!checker)
       return checker.takeError();
-    calls.push_back({std::move(*tensors), std::move(*checker), call.results});
+    calls.push_back(
+        {std::move(*tensors), std::move(*checker), call.results.size()});
   }
   auto created = function.createFlush();
   if (!created)
@@ -96,7 +97,7 @@ llvm::Expected<std::string> TuneTimer::checkFunction(CudaFunction &function,
              "--rotation=fused or --rotation=split";
     if (!isChoice && *kernel != name)
       return "at these sizes another version runs, '" + *kernel + "'";
-    std::vector<HostTensor> results = call.results;
+    std::vector<HostTensor> results(call.numResults);
     llvm::Error error = [&] {
       Watchdog watchdog(kHangSeconds, getHangMessage(tile));
       return function.runCall(call.tensors, results, usesReference ? 3 : 1);
@@ -124,7 +125,7 @@ std::string TuneTimer::getHangMessage(const KernelTile &tile) const {
 
 llvm::Error TuneTimer::checkDevice(const KernelTile &last, StringRef failure) {
   DeviceCall &call = calls.front();
-  std::vector<HostTensor> results = call.results;
+  std::vector<HostTensor> results(call.numResults);
   llvm::Error error = candidates.front().function->runCall(
       call.tensors, results, /*numRuns=*/1);
   if (!error)

@@ -44,8 +44,8 @@ private:
   struct DeviceCall {
     CudaCall tensors;
     ResultChecker checker;
-    /// Shaped and poisoned, for runs to write to.
-    std::vector<::attnfuse::HostTensor> results;
+    /// How many tensors a run gives.
+    size_t numResults;
     /// Of one sample; 0 until the first has been taken.
     int numRuns = 0;
   };
