@@ -52,9 +52,10 @@ struct RunSummary {
   int numPassed = 0, numFailed = 0;
 };
 
-/// Runs, or tunes, the functions of `module` and reports to `os`. An error that only one
-/// call has (its sizes, its execution) is reported to `errors` under the name
-/// of the tool and counted as failed; an error in the options is returned.
+/// Runs, or tunes, the functions of `module` and reports to `os`. An error that
+/// only one call has (its sizes, its execution) is reported to `errors` under
+/// the name of the tool and counted as failed; an error in the options is
+/// returned.
 llvm::Expected<RunSummary> runModule(ModuleOp module, const RunOptions &options,
                                      raw_ostream &os, raw_ostream &errors);
 
