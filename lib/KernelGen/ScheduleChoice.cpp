@@ -357,3 +357,16 @@ mlir::attnfuse::chooseUnpipelinedTile(const ScheduleProblem &problem,
   }
   return *best;
 }
+
+bool mlir::attnfuse::isPreferredTile(const ScheduleProblem &problem,
+                                     const KernelTile &tile,
+                                     const TargetInfo &target) {
+  return isPreferred(problem, tile, target);
+}
+
+std::optional<KernelTile>
+mlir::attnfuse::chooseTileOfWarpgroups(const ScheduleProblem &problem,
+                                       const TargetInfo &target,
+                                       int64_t groups) {
+  return getPipelinedTile(problem, target, groups);
+}

@@ -8,8 +8,6 @@
 #ifndef ATTNFUSE_LIB_RUNNER_DEVICE_H
 #define ATTNFUSE_LIB_RUNNER_DEVICE_H
 
-#include "DeviceImage.h"
-#include "attnfuse/Dialect/AttnFuse/Transforms/RotationChoice.h"
 #include "attnfuse/Support/HostTensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
@@ -55,13 +53,6 @@ public:
 };
 
 std::unique_ptr<Device> makeCpuDevice();
-
-/// Opens a CUDA device. `chip` names the machine to compile for; if it is
-/// empty, the device's own. `rotation` is that of CompileOptions. Functions get
-/// their tensors in `layout`.
-llvm::Expected<std::unique_ptr<Device>>
-makeCudaDevice(int ordinal, StringRef chip, RotationChoice rotation,
-               ::attnfuse::MemoryLayout layout);
 
 /// Bitwise equality.
 bool isSame(const ::attnfuse::HostTensor &a, const ::attnfuse::HostTensor &b);

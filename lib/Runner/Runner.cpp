@@ -6,16 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/Runner/Runner.h"
-#include "Device.h"
 #include "FusionReport.h"
+#include "ResultChecker.h"
+#include "RunSetup.h"
+#include "Tune.h"
 #include "Work.h"
 #include "attnfuse/Reference/Interpreter.h"
-#include "attnfuse/Runner/Compare.h"
-#include "attnfuse/Runner/Inputs.h"
 #include "attnfuse/Runner/Npy.h"
 #include "attnfuse/Support/MakeError.h"
-#include "attnfuse/Support/OutputFiles.h"
-#include "attnfuse/Target/TargetInfo.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
@@ -23,133 +21,6 @@ using namespace mlir;
 using namespace mlir::attnfuse;
 using ::attnfuse::HostTensor;
 using ::attnfuse::OutputFiles;
-
-//===----------------------------------------------------------------------===//
-// Options
-//===----------------------------------------------------------------------===//
-
-static llvm::Expected<std::unique_ptr<Device>>
-openDevice(const RunOptions &options) {
-  if (!options.chip.empty())
-    if (auto target = lookupTarget(options.chip); !target)
-      return target.takeError();
-  auto layout = ::attnfuse::parseMemoryLayout(options.layout);
-  if (!layout)
-    return makeError("expected layout bhnd, bnhd or strided, got '" +
-                     options.layout + "'");
-  StringRef name = options.device;
-  if (name == "cpu") {
-    if (*layout != ::attnfuse::MemoryLayout::BHND)
-      return makeError("layout " + options.layout +
-                       " is for GPUs: expected --device=cuda, or layout bhnd");
-    return makeCpuDevice();
-  }
-  int ordinal = 0;
-  if (!name.consume_front("cuda") ||
-      (!name.empty() && (!name.consume_front(":") ||
-                         name.getAsInteger(10, ordinal) || ordinal < 0)))
-    return makeError("expected device cpu, cuda or cuda:N, got '" +
-                     options.device + "'");
-  return makeCudaDevice(ordinal, options.chip, options.rotation, *layout);
-}
-
-static llvm::Expected<std::vector<func::FuncOp>>
-selectFunctions(ModuleOp module, const RunOptions &options) {
-  std::vector<func::FuncOp> all, selected;
-  std::vector<StringRef> names;
-  for (auto function : module.getOps<func::FuncOp>())
-    if (!function.isExternal()) {
-      all.push_back(function);
-      names.push_back(function.getName());
-    }
-  for (const std::string &name : options.functions) {
-    auto found = llvm::find(names, name);
-    if (found == names.end())
-      return makeError("unknown function '" + name + "': the module has " +
-                       (names.empty() ? "none" : llvm::join(names, ", ")));
-    selected.push_back(all[found - names.begin()]);
-  }
-  if (!selected.empty())
-    return selected;
-  if (all.empty())
-    return makeError("the module has no function with a body");
-  return all;
-}
-
-/// "NAME=FILE" to (NAME, FILE).
-static llvm::Expected<std::map<std::string, std::string>>
-parseFiles(ArrayRef<std::string> flags, StringRef flag) {
-  std::map<std::string, std::string> files;
-  for (StringRef entry : flags) {
-    auto [name, file] = entry.split('=');
-    if (name.empty() || file.empty())
-      return makeError("expected --" + flag + " NAME=FILE, got '" + entry +
-                       "'");
-    if (!files.emplace(name, file).second)
-      return makeError("--" + flag + " gives '" + name + "' twice");
-  }
-  return files;
-}
-
-static llvm::Expected<InputSpec>
-readInputs(const RunOptions &options,
-           const std::map<std::string, std::string> &files) {
-  InputSpec spec;
-  spec.seed = options.seed;
-  for (const auto &[name, file] : files) {
-    ::attnfuse::Result<HostTensor> tensor = ::attnfuse::readNpy(file);
-    if (!tensor)
-      return makeError(tensor.error().message);
-    spec.given.emplace(name, std::move(*tensor));
-  }
-  return spec;
-}
-
-/// Finds the flags that are meant for some of the functions only.
-static void findForeignNames(ArrayRef<func::FuncOp> functions,
-                             const RunOptions &options, InputSpec &spec) {
-  for (func::FuncOp function : functions) {
-    llvm::Expected<DimensionClasses> classes =
-        DimensionClasses::analyze(function);
-    if (!classes) {
-      // FunctionRunner::compile reports it.
-      llvm::consumeError(classes.takeError());
-      continue;
-    }
-    for (StringRef dims : options.dims)
-      for (StringRef key : getDimsKeys(dims))
-        if (hasDimension(*classes, key))
-          spec.foreignDims.insert(key.str());
-    for (const ArgumentRole &role : classes->getArguments())
-      if (spec.given.count(role.name))
-        spec.foreignArguments.insert(role.name);
-  }
-}
-
-static llvm::Error declareOutputs(
-    const RunOptions &options, const std::map<std::string, std::string> &inputs,
-    const std::map<std::string, std::string> &outputs, OutputFiles &files) {
-  files.protectInput(options.source);
-  for (const auto &[name, file] : inputs)
-    files.protectInput(file);
-  for (const auto &[name, file] : outputs)
-    if (::attnfuse::Status status = files.add(file); !status.ok())
-      return makeError(status.error().message);
-  return llvm::Error::success();
-}
-
-//===----------------------------------------------------------------------===//
-// One function
-//===----------------------------------------------------------------------===//
-
-/// A copy of the module that holds nothing but `function`.
-static OwningOpRef<ModuleOp> isolate(ModuleOp module, StringRef function) {
-  OwningOpRef<ModuleOp> copy = module.clone();
-  for (auto other : llvm::make_early_inc_range(copy->getOps<func::FuncOp>()))
-    if (other.getName() != function)
-      other.erase();
-  return copy;
-}
 
 namespace {
 /// Runs one function for each --dims.
@@ -191,8 +62,8 @@ public:
     llvm::Expected<Call> call = prepareCall(*classes, inputs);
     if (!call)
       return call.takeError();
-    os << name << " " << describeSizes(call->sizes) << "on " << device.getName()
-       << "\n";
+    os << name << " " << describeSizes(*classes, call->sizes) << "on "
+       << device.getName() << "\n";
     if (llvm::Error error = executable->run(call->arguments, call->results,
                                             options.check ? 3 : 1))
       return std::move(error);
@@ -219,24 +90,6 @@ private:
     return llvm::join(names, ", ");
   }
 
-  /// "[B=2, N=64] ": the sizes that the type leaves open.
-  std::string describeSizes(const DimensionSizes &sizes) const {
-    SmallVector<std::string> parts;
-    for (auto [index, entry] : llvm::enumerate(classes->getClasses()))
-      if (!entry.staticSize && sizes.get(index))
-        parts.push_back(entry.names.front() + "=" +
-                        std::to_string(*sizes.get(index)));
-    return parts.empty() ? "" : "[" + llvm::join(parts, ", ") + "] ";
-  }
-
-  static ::attnfuse::ResultTraits getTraits(RoleKind kind) {
-    ::attnfuse::ResultTraits traits;
-    // An error of a logarithm is relative to what it is the logarithm of.
-    traits.minScale = kind == RoleKind::LogSumExp ? 1 : 0;
-    traits.infinityMayBeNaN = kind == RoleKind::Output;
-    return traits;
-  }
-
   llvm::Expected<bool> check(const Call &call) {
     llvm::Expected<Interpretation> reference =
         interpretWithErrors(classes->getFunction(), call.arguments);
@@ -246,7 +99,7 @@ private:
     for (auto [index, role] : llvm::enumerate(classes->getResults())) {
       ::attnfuse::Comparison comparison =
           compare(call.results[index], reference->results[index],
-                  reference->errors[index], getTraits(role.kind));
+                  reference->errors[index], getResultTraits(role.kind));
       passed &= comparison.passed;
       os << "  " << role.name << ": "
          << describe(comparison, call.results[index].getShape()) << "\n";
@@ -305,29 +158,29 @@ llvm::Expected<RunSummary> mlir::attnfuse::runModule(ModuleOp module,
                                                      const RunOptions &options,
                                                      raw_ostream &os,
                                                      raw_ostream &errors) {
+  if (llvm::Error error = checkTuneFlags(options))
+    return std::move(error);
+  if (options.tune || options.tuneList)
+    return tuneModule(module, options, os, errors);
   auto functions = selectFunctions(module, options);
   if (!functions)
     return functions.takeError();
-  auto outputs = parseFiles(options.outputs, "output");
+  auto outputs = parseOutputs(options);
   if (!outputs)
     return outputs.takeError();
-  std::vector<std::string> dims = options.dims;
-  if (dims.empty())
-    dims.push_back("");
+  std::vector<std::string> dims = getCalls(options);
   if (!outputs->empty() && (functions->size() != 1 || dims.size() != 1))
     return makeError("--output needs one call: expected one --function and at "
                      "most one --dims");
-  auto inputFiles = parseFiles(options.inputs, "input");
-  if (!inputFiles)
-    return inputFiles.takeError();
   OutputFiles outputFiles;
-  if (llvm::Error error =
-          declareOutputs(options, *inputFiles, *outputs, outputFiles))
+  std::vector<std::string> outputPaths;
+  for (const auto &[name, file] : *outputs)
+    outputPaths.push_back(file);
+  if (llvm::Error error = declareOutputs(options, outputPaths, outputFiles))
     return std::move(error);
-  llvm::Expected<InputSpec> inputs = readInputs(options, *inputFiles);
+  llvm::Expected<InputSpec> inputs = readInputs(*functions, options);
   if (!inputs)
     return inputs.takeError();
-  findForeignNames(*functions, options, *inputs);
   llvm::Expected<std::unique_ptr<Device>> device = openDevice(options);
   if (!device)
     return device.takeError();

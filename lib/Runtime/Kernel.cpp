@@ -209,6 +209,19 @@ static std::vector<TensorView> placeWorkspace(const WorkspaceLayout &layout,
   return tensors;
 }
 
+Result<const ManifestVersion *>
+Kernel::getVersion(const std::vector<ArgumentValue> &arguments,
+                   const std::vector<TensorView> &results) const {
+  Result<Environment> environment =
+      bindLaunch(function, *module->getDevice(), arguments, results);
+  if (!environment)
+    return environment.error();
+  Result<size_t> index = chooseVersion(function, *environment);
+  if (!index)
+    return index.error();
+  return &function.versions[*index];
+}
+
 Result<int64_t>
 Kernel::getWorkspaceSize(const std::vector<ArgumentValue> &arguments,
                          const std::vector<TensorView> &results) const {

@@ -57,6 +57,30 @@ cl::opt<bool> check("check",
                     cl::cat(category));
 cl::opt<bool> timeRuns("time", cl::desc("Measure and print the run time"),
                        cl::cat(category));
+
+cl::opt<bool>
+    tune("tune",
+         cl::desc("Search the quickest schedule of each function on a GPU, for "
+                  "the sizes of --dims: times those near the model's choice"),
+         cl::cat(category));
+cl::opt<std::string> tuneBudget(
+    "tune-budget",
+    cl::desc("Seconds of the search of each function (default: 120)"),
+    cl::value_desc("seconds"), cl::cat(category));
+cl::opt<std::string> tunedModule(
+    "o",
+    cl::desc("With --tune: the module with the schedules that were found, for "
+             "attnfuse-compile and attnfuse-run"),
+    cl::value_desc("file.mlir"), cl::cat(category));
+cl::opt<std::string>
+    tuneJson("tune-json",
+             cl::desc("With --tune: all that was measured, as JSON"),
+             cl::value_desc("file.json"), cl::cat(category));
+cl::opt<bool> tuneList(
+    "tune-list",
+    cl::desc("Print the schedules that a search may try, for --chip; needs no "
+             "GPU"),
+    cl::cat(category));
 } // namespace
 
 int main(int argc, char **argv) {
@@ -78,6 +102,11 @@ int main(int argc, char **argv) {
   options.dims = dims;
   options.check = check;
   options.time = timeRuns;
+  options.tune = tune;
+  options.tuneBudget = tuneBudget;
+  options.tunedModule = tunedModule;
+  options.tuneJson = tuneJson;
+  options.tuneList = tuneList;
   if (seed.getNumOccurrences() &&
       StringRef(seed).getAsInteger(0, options.seed.emplace()))
     return fail("expected --random=SEED with a number, got '" + seed + "'");

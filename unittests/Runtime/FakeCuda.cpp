@@ -8,12 +8,19 @@
 // Exports the functions of CudaSymbols.def with host memory behind them and a
 // log of what was asked for, so that the runtime is tested to the last call on
 // a machine without a GPU. Behaviour is steered by environment variables:
-//   FAKE_CUDA_INIT   code that cuInit returns
-//   FAKE_CUDA_COUNT  number of devices
-//   FAKE_CUDA_JIT    text of the assembler's log; loading then fails
-//   FAKE_CUDA_TRACE  file that each launch of a kernel in PTX adds a line to:
-//   its name, grid, block, shared memory, stream and parameters FAKE_CUDA_MAPS
-//   "strict" refuses tensor maps with a stride of 0, "none" all
+//   FAKE_CUDA_INIT        code that cuInit returns
+//   FAKE_CUDA_COUNT       number of devices
+//   FAKE_CUDA_CAPABILITY  ten times the major plus the minor; else 86
+//   FAKE_CUDA_JIT         the assembler's log; loading then fails
+//   FAKE_CUDA_REFUSE      PTX that holds this text does not load
+//   FAKE_CUDA_TRACE       file that each launch of a kernel in PTX adds a line
+//     to: its name, grid, block, shared memory, stream and parameters
+//   FAKE_CUDA_MAPS        "strict" refuses tensor maps with a stride of 0,
+//     "none" all
+//   FAKE_CUDA_CLOCK       "threads": a launch takes a microsecond for each
+//     thread of a block; else events are 1.5 ms apart
+//   FAKE_CUDA_FAULT       a launch of so many threads a block is the last that
+//     succeeds
 // Built with FAKE_CUDA_WITHOUT_TENSOR_MAPS it is a driver before CUDA 12.0.
 //
 //===----------------------------------------------------------------------===//
@@ -28,8 +35,16 @@
 namespace {
 FakeCudaLog callLog;
 
-/// Handles of kernels count from it.
-constexpr uintptr_t kFirstKernel = 0x30;
+/// Handles of kernels and of events count from these.
+constexpr uintptr_t kFirstKernel = 0x30, kFirstEvent = 0x50;
+
+/// For the log and what is below: threads may call at once.
+std::mutex mutex;
+using Lock = std::lock_guard<std::mutex>;
+/// Milliseconds of all launches, and when each event was recorded.
+double clockTime = 0;
+std::vector<double> eventTimes;
+bool isBroken = false;
 
 int readNumber(const char *variable, int otherwise) {
   const char *text = std::getenv(variable);
@@ -85,6 +100,7 @@ CUresult cuGetErrorName(CUresult code, const char **name) {
           : code == 2   ? "CUDA_ERROR_OUT_OF_MEMORY"
           : code == 100 ? "CUDA_ERROR_NO_DEVICE"
           : code == 218 ? "CUDA_ERROR_INVALID_PTX"
+          : code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
                         : nullptr;
   return *name ? 0 : 1;
 }
@@ -93,6 +109,7 @@ CUresult cuGetErrorString(CUresult code, const char **text) {
           : code == 2   ? "out of memory"
           : code == 100 ? "no CUDA-capable device is detected"
           : code == 218 ? "a PTX JIT compilation failed"
+          : code == 700 ? "an illegal memory access was encountered"
                         : nullptr;
   return *text ? 0 : 1;
 }
@@ -119,24 +136,26 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
     *value = 13;
     return 0;
   case 75: // compute capability
-    *value = 8;
+    *value = readNumber("FAKE_CUDA_CAPABILITY", 86) / 10;
     return 0;
   case 76:
-    *value = 6;
+    *value = readNumber("FAKE_CUDA_CAPABILITY", 86) % 10;
     return 0;
   case 97: // shared memory
-    *value = 99 * 1024;
+    *value = (readNumber("FAKE_CUDA_CAPABILITY", 86) == 90 ? 227 : 99) * 1024;
     return 0;
   default:
     return 1;
   }
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
+  Lock lock(mutex);
   ++callLog.retained;
   *context = makeHandle<CUcontext>(0x10);
   return 0;
 }
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
+  Lock lock(mutex);
   --callLog.retained;
   return 0;
 }
@@ -145,16 +164,22 @@ CUresult cuCtxGetDevice(CUdevice *device) {
   return 0;
 }
 CUresult cuCtxPushCurrent_v2(CUcontext) {
+  Lock lock(mutex);
   ++callLog.pushed;
   return 0;
 }
 CUresult cuCtxPopCurrent_v2(CUcontext *) {
+  Lock lock(mutex);
   --callLog.pushed;
   return 0;
 }
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
                             int *options, void **values) {
+  Lock lock(mutex);
   callLog.image = static_cast<const char *>(image);
+  const char *refused = std::getenv("FAKE_CUDA_REFUSE");
+  if (refused && callLog.image.find(refused) != std::string::npos)
+    return 218;
   if (const char *text = std::getenv("FAKE_CUDA_JIT")) {
     for (unsigned i = 0; i < count; ++i)
       if (options[i] == 5)
@@ -166,10 +191,12 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
   return 0;
 }
 CUresult cuModuleUnload(CUmodule) {
+  Lock lock(mutex);
   --callLog.modules;
   return 0;
 }
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule, const char *name) {
+  Lock lock(mutex);
   if (std::string(name).find("missing") != std::string::npos)
     return 500;
   auto &kernels = callLog.kernels;
@@ -185,6 +212,7 @@ CUresult cuFuncGetAttribute(int *value, int, CUfunction) {
   return 0;
 }
 CUresult cuFuncSetAttribute(CUfunction, int attribute, int value) {
+  Lock lock(mutex);
   callLog.attributes[attribute] = value;
   return 0;
 }
@@ -219,9 +247,11 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction kernel,
     auto *words = static_cast<const uint64_t *>(parameter);
     launch.parameters.insert(launch.parameters.end(), words, words + size / 8);
   }
-  // Threads may launch at once.
-  static std::mutex mutex;
-  std::lock_guard<std::mutex> lock(mutex);
+  Lock lock(mutex);
+  if (isBroken)
+    return 700;
+  isBroken = readNumber("FAKE_CUDA_FAULT", 0) == int(launch.block[0]);
+  clockTime += launch.block[0] * 1e-3;
   callLog.launches.push_back(launch);
   trace(launch);
   return 0;
@@ -271,35 +301,56 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type, uint32_t rank,
 }
 #endif
 CUresult cuStreamCreate(CUstream *stream, unsigned) {
+  Lock lock(mutex);
   ++callLog.streams;
   *stream = makeHandle<CUstream>(0x40);
   return 0;
 }
 CUresult cuStreamDestroy_v2(CUstream) {
+  Lock lock(mutex);
   --callLog.streams;
   return 0;
 }
-CUresult cuStreamSynchronize(CUstream) { return 0; }
+CUresult cuStreamSynchronize(CUstream) {
+  Lock lock(mutex);
+  return isBroken ? 700 : 0;
+}
 CUresult cuEventCreate(CUevent *event, unsigned) {
+  Lock lock(mutex);
   ++callLog.events;
-  *event = makeHandle<CUevent>(0x50);
+  *event = makeHandle<CUevent>(kFirstEvent + eventTimes.size());
+  eventTimes.push_back(0);
   return 0;
 }
 CUresult cuEventDestroy_v2(CUevent) {
+  Lock lock(mutex);
   --callLog.events;
   return 0;
 }
-CUresult cuEventRecord(CUevent, CUstream) { return 0; }
+CUresult cuEventRecord(CUevent event, CUstream) {
+  Lock lock(mutex);
+  eventTimes[reinterpret_cast<uintptr_t>(event) - kFirstEvent] = clockTime;
+  return 0;
+}
 CUresult cuEventSynchronize(CUevent) { return 0; }
-CUresult cuEventElapsedTime(float *milliseconds, CUevent, CUevent) {
-  *milliseconds = 1.5;
+CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end) {
+  Lock lock(mutex);
+  auto getTime = [](CUevent event) {
+    return eventTimes[reinterpret_cast<uintptr_t>(event) - kFirstEvent];
+  };
+  const char *clock = std::getenv("FAKE_CUDA_CLOCK");
+  *milliseconds = clock && std::string(clock) == "threads"
+                      ? float(getTime(end) - getTime(start))
+                      : 1.5f;
   return 0;
 }
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
   if (bytes > (size_t(1) << 30))
     return 2;
   ++callLog.allocations;
-  *address = reinterpret_cast<CUdeviceptr>(std::malloc(bytes));
+  // As the driver aligns it.
+  *address = reinterpret_cast<CUdeviceptr>(
+      std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   return 0;
 }
 CUresult cuMemFree_v2(CUdeviceptr address) {
@@ -346,7 +397,9 @@ CUresult cuMemcpyDtoH_v2(void *target, CUdeviceptr source, size_t bytes) {
 }
 CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes,
                          CUstream) {
-  std::memset(reinterpret_cast<void *>(target), value, bytes);
+  // A fill of so much only empties caches, which takes long here.
+  if (bytes < size_t(1) << 28)
+    std::memset(reinterpret_cast<void *>(target), value, bytes);
   return 0;
 }
 }

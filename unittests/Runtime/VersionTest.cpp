@@ -66,6 +66,13 @@ protected:
     std::string names;
     for (const FakeLaunch &launch : log->launches)
       names += (names.empty() ? "" : ", ") + launch.kernel;
+    // Which the kernel tells without a launch, too.
+    auto version = kernel->getVersion({y, x, n}, {out});
+    EXPECT_TRUE(bool(version)) << version.error().message;
+    std::string told;
+    for (const ManifestKernel &entry : (*version)->kernels)
+      told += (told.empty() ? "" : ", ") + entry.name;
+    EXPECT_EQ(told, names);
     return names;
   }
 

@@ -70,6 +70,16 @@ llvm::Expected<KernelTile> chooseTile(const ScheduleProblem &problem,
 llvm::Expected<KernelTile> chooseUnpipelinedTile(const ScheduleProblem &problem,
                                                  const TargetInfo &target);
 
+/// Whether a kernel without a pipeline will neither spill nor be slow to
+/// compile. `tile` passes checkTile.
+bool isPreferredTile(const ScheduleProblem &problem, const KernelTile &tile,
+                     const TargetInfo &target);
+/// The pipelined tile of up to `groups` computing warpgroups; none where it
+/// does not fit, or another kind of block serves better.
+std::optional<KernelTile>
+chooseTileOfWarpgroups(const ScheduleProblem &problem, const TargetInfo &target,
+                       int64_t groups);
+
 /// Tiles of the work per SM up to which the tile of chooseTileForFewRows is
 /// quicker: many small blocks fill the machine where few large ones do not.
 constexpr int64_t kFewTilesPerSm = 3;

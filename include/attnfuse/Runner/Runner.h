@@ -37,15 +37,26 @@ struct RunOptions {
   /// "B=2,N=64": each is one call of each function.
   std::vector<std::string> dims;
   bool check = false, time = false;
+
+  /// Whether to search the quickest schedule of each function instead.
+  bool tune = false;
+  /// Seconds for each function, as the flag has it; empty: 120.
+  std::string tuneBudget;
+  /// Files for the module with the schedules that were found, and for all that
+  /// was measured; none if empty.
+  std::string tunedModule, tuneJson;
+  /// Whether to print the schedules near the model's choice, and measure none.
+  bool tuneList = false;
 };
 
 struct RunSummary {
   int numPassed = 0, numFailed = 0;
 };
 
-/// Runs the functions of `module` and reports to `os`. An error that only one
-/// call has (its sizes, its execution) is reported to `errors` under the name
-/// of the tool and counted as failed; an error in the options is returned.
+/// Runs, or tunes, the functions of `module` and reports to `os`. An error that
+/// only one call has (its sizes, its execution) is reported to `errors` under
+/// the name of the tool and counted as failed; an error in the options is
+/// returned.
 llvm::Expected<RunSummary> runModule(ModuleOp module, const RunOptions &options,
                                      raw_ostream &os, raw_ostream &errors);
 

@@ -28,6 +28,11 @@ public:
 
   const ManifestFunction &getFunction() const { return function; }
 
+  /// The version that a launch on these takes.
+  Result<const ManifestVersion *>
+  getVersion(const std::vector<ArgumentValue> &arguments,
+             const std::vector<TensorView> &results) const;
+
   /// Bytes of device memory that a launch on these needs beside them, from an
   /// address that is a multiple of kWorkspaceAlignment; often 0.
   Result<int64_t>
