@@ -366,7 +366,7 @@ private:
 
 llvm::Expected<std::unique_ptr<Device>>
 mlir::attnfuse::makeCudaDevice(int ordinal, StringRef chip, StringRef rotation,
-                               MemoryLayout layout) {
+                               int64_t keySplits, MemoryLayout layout) {
   auto driver = ::attnfuse::CudaDriver::load();
   if (!driver)
     return toError(driver.error());
@@ -382,5 +382,6 @@ mlir::attnfuse::makeCudaDevice(int ordinal, StringRef chip, StringRef rotation,
         "capability 8.0 or more");
   return std::make_unique<CudaDevice>(
       std::move(*device),
-      CompileOptions{target, EmitLevel::PTX, rotation.str(), {}}, layout);
+      CompileOptions{target, EmitLevel::PTX, rotation.str(), keySplits, {}},
+      layout);
 }

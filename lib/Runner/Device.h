@@ -56,11 +56,11 @@ public:
 std::unique_ptr<Device> makeCpuDevice();
 
 /// Opens a CUDA device. `chip` names the machine to compile for; if it is
-/// empty, the device's own. `rotation` is that of CompileOptions. Functions get
-/// their tensors in `layout`.
+/// empty, the device's own. `rotation` and `keySplits` are those of
+/// CompileOptions. Functions get their tensors in `layout`.
 llvm::Expected<std::unique_ptr<Device>>
 makeCudaDevice(int ordinal, StringRef chip, StringRef rotation,
-               ::attnfuse::MemoryLayout layout);
+               int64_t keySplits, ::attnfuse::MemoryLayout layout);
 
 /// Bitwise equality.
 bool isSame(const ::attnfuse::HostTensor &a, const ::attnfuse::HostTensor &b);

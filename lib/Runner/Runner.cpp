@@ -50,7 +50,8 @@ openDevice(const RunOptions &options) {
                          name.getAsInteger(10, ordinal) || ordinal < 0)))
     return makeError("expected device cpu, cuda or cuda:N, got '" +
                      options.device + "'");
-  return makeCudaDevice(ordinal, options.chip, options.rotation, *layout);
+  return makeCudaDevice(ordinal, options.chip, options.rotation,
+                        options.keySplits, *layout);
 }
 
 static llvm::Expected<std::vector<func::FuncOp>>

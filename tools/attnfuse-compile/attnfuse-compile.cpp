@@ -52,6 +52,11 @@ cl::opt<std::string> rotation(
     cl::desc("Where q and k are rotated: auto (default), fused, split (k "
              "before the kernel) or split_both"),
     cl::value_desc("way"), cl::init("auto"), cl::cat(category));
+cl::opt<int64_t> keySplits(
+    "key-splits",
+    cl::desc("Blocks that share the keys of a query tile at every launch; 1: "
+             "never more; 0 (default): by the sizes of a launch"),
+    cl::value_desc("number"), cl::init(0), cl::cat(category));
 cl::opt<bool> explainDecisions(
     "explain", cl::desc("Say what was fused, the schedule, and what it takes"),
     cl::cat(category));
@@ -109,7 +114,7 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
 
   llvm::Expected<CompiledModule> compiled =
-      compileModule(*module, {chip, emitLevel, rotation, {}});
+      compileModule(*module, {chip, emitLevel, rotation, keySplits, {}});
   if (!compiled)
     return fail(llvm::toString(compiled.takeError()));
   if (auto status = writeOutputs(files, *compiled); !status.ok())

@@ -58,6 +58,11 @@ cl::opt<std::string> rotation(
     cl::desc("Where q and k are rotated: auto (default), fused, split (k "
              "before the kernel) or split_both"),
     cl::value_desc("way"), cl::init("auto"), cl::cat(category));
+cl::opt<int64_t> keySplits(
+    "key-splits",
+    cl::desc("Blocks that share the keys of a query tile at every launch; 1: "
+             "never more; 0 (default): by the sizes of a launch"),
+    cl::value_desc("number"), cl::init(0), cl::cat(category));
 cl::opt<bool> check("check",
                     cl::desc("Compare the results with the fp64 reference"),
                     cl::cat(category));
@@ -77,6 +82,7 @@ int main(int argc, char **argv) {
   options.device = device;
   options.chip = chip;
   options.rotation = rotation;
+  options.keySplits = keySplits;
   options.layout = layout;
   options.functions = functions;
   options.inputs = inputs;

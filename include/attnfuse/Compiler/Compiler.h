@@ -50,6 +50,9 @@ struct CompileOptions {
   /// Where q and k are rotated: "auto", "fused", "split" (k before the kernel)
   /// or "split_both".
   std::string rotation = "auto";
+  /// Blocks that share the keys of a query tile: 1 never splits them, more do
+  /// so at every launch; 0 leaves it to the sizes.
+  int64_t keySplits = 0;
   /// Gets every diagnostic of the passes as it comes, if it is set.
   std::function<void(const Diagnostic &)> listener;
 };

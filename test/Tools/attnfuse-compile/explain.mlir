@@ -14,6 +14,7 @@
 // CHECK-NEXT: tile: {{[0-9]+}} queries x {{16|32}} keys, {{[0-9]}} warps, q in {{registers|shared memory}}
 // CHECK-NEXT: takes: {{[0-9]+}} bytes of shared memory of 101376, about {{[0-9]+}} registers per thread (an estimate; the assembler may take up to 255)
 // CHECK-NEXT: blocks per SM: at most {{[1-9][0-9]*}} by shared memory and threads, {{[1-9][0-9]*}} if the estimate of registers holds
+// CHECK-NEXT: keys: split where a launch has too few query tiles of {{[0-9]+}} to fill the machine, by its sizes
 // CHECK: window for rtx3090 (sm_86):
 // CHECK-NEXT: written: scaled_dot_product, sliding_window, relu_attention, weighted_sum
 // CHECK-NEXT: fused: all of it, into one kernel
