@@ -19,6 +19,10 @@ namespace {
 constexpr int64_t kManyRows = int64_t(1) << 28;
 /// No machine has so many.
 constexpr int64_t kMostSms = 1024;
+/// Clocks that a key tile takes a block at least, which has two products and
+/// the normalization between them to wait for; an estimate, for machines of any
+/// kind.
+constexpr double kStepClocks = 1000;
 /// Bounds of what a target's facts give, in picoseconds: so that products with
 /// sizes fit.
 constexpr double kLongestStep = 1e9, kLongestRow = 1e6;
@@ -78,11 +82,12 @@ KeySplits::KeySplits(AttentionOp op, const AttentionSizes &sizes,
                   kMostParts),
               1);
 
-  // While blocks are few, each takes K and V as fast as its SM can.
+  // While blocks are few, each takes K and V as fast as its SM can, if no
+  // slower.
   int64_t headDims = op.getHeadDim() + op.getValueHeadDim();
-  double bytesPerNs = double(target.l2BytesPerClock) * target.clockGhz;
-  int64_t step =
-      toPicoseconds(2e3 * double(tile.n * headDims) / bytesPerNs, kLongestStep);
+  double bytes = 2.0 * double(tile.n * headDims);
+  double clocks = std::max(bytes / double(target.l2BytesPerClock), kStepClocks);
+  int64_t step = toPicoseconds(1e3 * clocks / target.clockGhz, kLongestStep);
   gain = (visits.ofLongest - ceilDiv(visits.ofLongest, count)) * step;
   // Each row of each part is written and read.
   int64_t row = toPicoseconds(2e3 * 4 * double(op.getValueHeadDim() + 2) /
@@ -96,6 +101,6 @@ KeySplits::KeySplits(AttentionOp op, const AttentionSizes &sizes,
   std::optional<int64_t> mostParts = getUpperBound(count.getJson()),
                          mostTiles = getUpperBound(visits.ofLongest.getJson());
   bool isDecided = (mostParts && *mostParts < 2) ||
-                   (mostTiles && (*mostTiles - 1) * step < launch);
+                   (mostTiles && (*mostTiles - kLeastTiles) * step < launch);
   mayPay = !isDecided;
 }

@@ -81,9 +81,9 @@ class ExampleFormat(TestFormat):
             with open(os.path.join(folder, "out.json")) as file:
                 functions = json.load(file)["functions"]
             versions = [version for function in functions for version in function.get("versions", [function])]
-            # A rotation may have a kernel of its own.
+            # A rotation may have a kernel of its own, and so has the combination of parts.
             names = [[kernel["name"] for kernel in version["kernels"]] for version in versions]
-            attentions = [[name for name in version if "$rotate" not in name] for version in names]
+            attentions = [[n for n in version if "$rotate" not in n and "$combine" not in n] for version in names]
             if len(functions) != 1 or any(len(version) != 1 for version in attentions):
                 raise Failure(f"expected one function of one attention a version, got {names}")
             limit = COMPILE_SECONDS * len(versions)

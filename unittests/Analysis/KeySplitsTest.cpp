@@ -18,9 +18,9 @@ protected:
   /// Of 64 rows and 64 keys, two of which fit on one of 100 SMs.
   static constexpr SplitTile kTile{64, 64, 2};
   static constexpr int64_t kSms = 100;
-  /// A key tile of 64 x (64 + 64) elements at 64 bytes a nanosecond; a row of
-  /// 64 + 2 f32, written and read at 2000 bytes a nanosecond.
-  static constexpr int64_t kStep = 256000, kRow = 264, kLaunch = 2000000;
+  /// A key tile, in 1000 clocks at 2 GHz; a row of 64 + 2 f32, written and read
+  /// at 2000 bytes a nanosecond.
+  static constexpr int64_t kStep = 500000, kRow = 264, kLaunch = 2000000;
 
   static TargetInfo machine() {
     TargetInfo target;
@@ -62,6 +62,14 @@ TEST_F(KeySplitsTest, DecodingFillsTheMachine) {
   EXPECT_EQ(splits.gain.getInteger(), (1024 - 41) * kStep);
   EXPECT_EQ(splits.cost.getInteger(), 25 * 8 * kRow + kLaunch);
   EXPECT_EQ(splits.pays().getInteger(), 1);
+}
+
+TEST_F(KeySplitsTest, WideTilesTakeAsLongAsTheirBytes) {
+  // 64 x (64 + 64) elements at 4 bytes a clock.
+  TargetInfo target = machine();
+  target.l2BytesPerClock = 4;
+  EXPECT_EQ(get({1, 8, 8, 1, 65536}, "", kSms, target).gain.getInteger(),
+            (1024 - 41) * 2048000);
 }
 
 TEST_F(KeySplitsTest, FewTilesOfKeysLimitTheParts) {
