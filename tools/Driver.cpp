@@ -24,7 +24,14 @@ CompilerFlags::CompilerFlags(llvm::cl::OptionCategory &category,
            llvm::cl::value_desc("name"), llvm::cl::cat(category)),
       rotation("rotation", llvm::cl::desc("Where q and k are rotated"),
                llvm::cl::init(RotationChoice::Auto), getRotationChoices(),
-               llvm::cl::cat(category)) {}
+               llvm::cl::cat(category)),
+      keySplits(
+          "key-splits",
+          llvm::cl::desc("Blocks that share the keys of a query tile at every "
+                         "launch; 1: never more; 0 (default): by the sizes of "
+                         "a launch"),
+          llvm::cl::value_desc("number"), llvm::cl::init(0),
+          llvm::cl::cat(category)) {}
 
 static StringRef toolName;
 

@@ -22,6 +22,7 @@ struct CompilerFlags {
 
   llvm::cl::opt<std::string> chip;
   llvm::cl::opt<RotationChoice> rotation;
+  llvm::cl::opt<int64_t> keySplits;
 };
 
 /// Names the tool in messages, and has what code generation cannot do end the

@@ -5,7 +5,7 @@
 # x86-64 Linux and NVIDIA's driver.
 #
 #   ./run.sh [--device cuda:0] [--seed 1] [--jobs N] [--only SUBSTRING]
-#            [--rotation auto|fused|split|split_both]
+#            [--rotation auto|fused|split|split_both] [--key-splits N]
 #   ./run.sh --sanitize memcheck|racecheck|synccheck|initcheck   a sample only, under
 #                                                                compute-sanitizer
 #
@@ -13,7 +13,7 @@
 set -u
 cd "$(dirname "$0")"
 
-device=cuda seed=1 jobs=$(nproc) only="" sanitize="" rotation=auto
+device=cuda seed=1 jobs=$(nproc) only="" sanitize="" rotation=auto key_splits=0
 python=${PYTHON:-python3}
 # Functions of each file that also run in other layouts.
 layout_sample=4
@@ -26,6 +26,7 @@ while [ $# -gt 0 ]; do
     --only) only=$2 ;;
     --sanitize) sanitize=$2 ;;
     --rotation) rotation=$2 ;;
+    --key-splits) key_splits=$2 ;;
     *) echo "run.sh: unknown option $1" >&2; exit 2 ;;
   esac
   shift 2
@@ -56,7 +57,8 @@ run_file() {
   elif [ -n "$layout" ]; then
     functions=$(echo "$functions" | head -n "$layout_sample")
   fi
-  set -- --device="$device" --random="$seed" --check --rotation="$rotation" ${layout:+--layout="$layout"}
+  set -- --device="$device" --random="$seed" --check --rotation="$rotation" \
+    --key-splits="$key_splits" ${layout:+--layout="$layout"}
   for size in $sizes; do set -- "$@" --dims "$size"; done
   for function in $functions; do set -- "$@" --function "$function"; done
   owed=$(($(echo "$functions" | wc -l) * $(echo "$sizes" | wc -l)))
@@ -76,7 +78,8 @@ run_file() {
 # What the traps owe is known only when they end; if they do not, that is one failure.
 run_traps() {
   "$python" Integration/traps.py --run="$PWD/bin/attnfuse-run" --device="$device" \
-    --out="$log/traps" --jobs="$jobs" --rotation="$rotation" >"$log/traps.log" 2>&1
+    --out="$log/traps" --jobs="$jobs" --rotation="$rotation" \
+    --key-splits="$key_splits" >"$log/traps.log" 2>&1
   status=$?
   count=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log/traps.log" | tail -n 1)
   echo "exit status $status" >>"$log/traps.log"

@@ -52,9 +52,24 @@ static SizeExpression getKeysOfBand(BandAttr band, const AttentionSizes &sizes,
   return min(nkv, keys + (tileM / 2 + reach));
 }
 
+/// The same at most.
+static SizeExpression
+getMostKeysOfBand(BandAttr band, const AttentionSizes &sizes, int64_t tileM) {
+  std::optional<int64_t> left = band.getLeft(), right = band.getRight();
+  if (left && right)
+    return min(sizes.keys, *left + *right + tileM);
+  // The diagonal ends at the last row and key, or begins at the first.
+  bool isBottom = band.getAlign() == Alignment::BottomRight;
+  if (right && !isBottom)
+    return min(sizes.keys, sizes.queries + *right);
+  if (left && isBottom)
+    return min(sizes.keys, sizes.queries + *left);
+  return sizes.keys;
+}
+
 TileVisits::TileVisits(AttentionOp op, const AttentionSizes &sizes,
                        int64_t tileM, int64_t tileN)
-    : queryTiles(0), ofQueryTile(0), inAll(0) {
+    : queryTiles(0), ofQueryTile(0), ofLongest(0), inAll(0) {
   SizeExpression heads = sizes.batch * sizes.queryHeads;
   queryTiles = heads * ceilDiv(sizes.queries, tileM);
   if (BlocksAttr blocks = op.getBlocksAttr(); blocks && sizes.numBlocks) {
@@ -68,13 +83,16 @@ TileVisits::TileVisits(AttentionOp op, const AttentionSizes &sizes,
     SizeExpression tiles = llvm::divideCeil(blocks.getQueryBlock(), tileM) *
                            llvm::divideCeil(blocks.getKeyBlock(), tileN);
     inAll = *sizes.numBlocks * ceilDiv(heads, max(lists, 1)) * tiles;
-    ofQueryTile = ceilDiv(inAll, max(queryTiles, 1));
+    ofQueryTile = ofLongest = ceilDiv(inAll, max(queryTiles, 1));
     return;
   }
-  SizeExpression keys = sizes.keys;
-  for (BandAttr band : op.getBands().getAsRange<BandAttr>())
+  SizeExpression keys = sizes.keys, mostKeys = sizes.keys;
+  for (BandAttr band : op.getBands().getAsRange<BandAttr>()) {
     keys = min(std::move(keys), getKeysOfBand(band, sizes, tileM));
+    mostKeys = min(std::move(mostKeys), getMostKeysOfBand(band, sizes, tileM));
+  }
   ofQueryTile = ceilDiv(keys, tileN);
+  ofLongest = ceilDiv(mostKeys, tileN);
   inAll = queryTiles * ofQueryTile;
 }
 

@@ -149,7 +149,7 @@ llvm::Expected<CompiledModule> compileInPlace(ModuleOp module,
   if (failed(run(module, [&](OpPassManager &pm) {
         buildFusePipeline(pm);
         pm.addPass(createAttnFuseDecideRotationPass({options.rotation}));
-        pm.addPass(createAttnFuseSelectSchedulePass());
+        pm.addPass(createAttnFuseSelectSchedulePass({options.keySplits}));
       })))
     return log.takeError();
   OwningOpRef<ModuleOp> scheduled = module.clone();

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Explain.h"
+#include "attnfuse/Analysis/KeySplits.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -76,6 +77,40 @@ int64_t getMostBlocksPerSm(const KernelResources &resources,
                    target.maxBlocksPerSm});
 }
 
+/// Over how many blocks the keys of a query tile are spread.
+void printKeySplits(raw_ostream &os, AttentionOp op, const KernelTile &tile,
+                    const TargetInfo &target) {
+  os << "  keys: ";
+  if (tile.keySplits > 1) {
+    os << "of a query tile in " << tile.keySplits
+       << " parts, which a second kernel combines\n";
+    return;
+  }
+  KernelTile smaller = tile;
+  FailureOr<ScheduleProblem> problem = getScheduleProblem(op);
+  if (succeeded(problem))
+    smaller = getTileForSplitKeys(op, *problem, target);
+  int64_t blocksPerSm = getBlocksPerSm(
+      getKernelResources(getKernelTraits(op), smaller, target), target);
+  KeySplits splits(
+      op, AttentionSizes::get(op),
+      {smaller.tileM, smaller.tileN, std::max<int64_t>(blocksPerSm, 1)}, target,
+      target.smCount);
+  std::optional<int64_t> pays = splits.pays().getInteger();
+  if (tile.keySplits == 1 || !splits.mayPay || pays == 0)
+    os << "never split\n";
+  else if (!pays)
+    os << "split where a launch has too few query tiles of " << smaller.tileM
+       << " to fill the machine, by its sizes\n";
+  else
+    os << llvm::format("split in %lld parts with %lld SMs, expected to save "
+                       "%.2f us and to cost %.2f us\n",
+                       (long long)*splits.count.getInteger(),
+                       (long long)target.smCount,
+                       double(*splits.gain.getInteger()) * 1e-6,
+                       double(*splits.cost.getInteger()) * 1e-6);
+}
+
 void printAttention(raw_ostream &os, AttentionOp op, const TargetInfo &target) {
   printRotation(os, "q", op.getQRotationAttr(), op.getQueryRotationWay());
   printRotation(os, "k", op.getKRotationAttr(), op.getKeyRotationWay());
@@ -115,6 +150,7 @@ void printAttention(raw_ostream &os, AttentionOp op, const TargetInfo &target) {
     os << "  blocks per SM: at most " << getMostBlocksPerSm(resources, target)
        << " by shared memory and threads, " << getBlocksPerSm(resources, target)
        << " if the estimate of registers holds\n";
+  printKeySplits(os, op, tile, target);
 }
 
 /// The names in `expression`, as what decides: sizes, and layouts of tensors.

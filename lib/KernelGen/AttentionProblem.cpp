@@ -19,15 +19,21 @@ AttentionProblem::AttentionProblem(KernelBuilder &b, AttentionOp op,
   nq = b.toI32(abi.getDim(b, op.getQuery(), 2));
   nkv = b.toI32(abi.getDim(b, op.getKey(), 2));
   limits = BandLimits::get(b, op.getBands(), nq, nkv);
+  if (splitsKeys())
+    numParts = b.toI32(abi.getValue(b, abi.getPartials()->count));
 }
 
 Type AttentionProblem::getOutputType() const {
+  if (splitsKeys())
+    return Float32Type::get(op.getContext());
   return cast<RankedTensorType>(op.getOutput().getType()).getElementType();
 }
 
 QueryTile AttentionProblem::getQueryTile(KernelBuilder &b, Value headOfBatch,
-                                         Value rowBlock, int64_t tileM) const {
+                                         Value rowBlock, int64_t tileM,
+                                         Value part) const {
   QueryTile tile;
+  tile.part = part;
   tile.firstRow = b.mul(rowBlock, tileM);
   tile.batch = b.divU(headOfBatch, numHeads);
   tile.head = b.remU(headOfBatch, numHeads);
@@ -42,6 +48,32 @@ Value AttentionProblem::getHeadBase(KernelBuilder &b, Value tensor, Value batch,
   Value element = b.add(b.mul(b.toI64(batch), abi.getStride(b, tensor, 0)),
                         b.mul(b.toI64(head), abi.getStride(b, tensor, 1)));
   return b.offsetPtr(abi.getPointer(b, tensor), b.mul(element, bytes));
+}
+
+ResultRows AttentionProblem::getOutputRows(KernelBuilder &b,
+                                           const QueryTile &tile) const {
+  Value output = op.getOutput();
+  if (splitsKeys())
+    return getPartialRows(b, abi.getPartials()->output, tile,
+                          op.getValueHeadDim());
+  return {getHeadBase(b, output, tile.batch, tile.head),
+          abi.getStride(b, output, 2)};
+}
+
+ResultRows AttentionProblem::getPartialStates(KernelBuilder &b,
+                                              const QueryTile &tile) const {
+  return getPartialRows(b, abi.getPartials()->rows, tile, 2);
+}
+
+ResultRows AttentionProblem::getPartialRows(KernelBuilder &b, StringRef name,
+                                            const QueryTile &tile,
+                                            int64_t columns) const {
+  Value head =
+      b.add(b.mul(b.toI64(tile.batch), b.toI64(numHeads)), b.toI64(tile.head));
+  Value part = b.add(b.mul(head, b.toI64(numParts)), b.toI64(tile.part));
+  Value element = b.mul(b.mul(part, b.toI64(nq)), columns);
+  return {b.offsetPtr(abi.getWorkspacePointer(b, name), b.shl(element, 2)),
+          b.i64(columns)};
 }
 
 std::optional<BlockList> AttentionProblem::getBlockList(KernelBuilder &b,
@@ -73,6 +105,9 @@ std::optional<BlockList> AttentionProblem::getBlockList(KernelBuilder &b,
 TileWalk AttentionProblem::getWalk(KernelBuilder &b, const QueryTile &tile,
                                    int64_t tileM, int64_t tileN) const {
   Part part(b, "walk");
+  std::optional<WalkPart> walkPart;
+  if (splitsKeys())
+    walkPart = WalkPart{tile.part, numParts};
   return TileWalk(b, limits, getBlockList(b, tile, tileN), tile.firstRow, tileM,
-                  tileN, nq, nkv);
+                  tileN, nq, nkv, walkPart);
 }

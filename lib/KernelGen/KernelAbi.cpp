@@ -48,6 +48,11 @@ Value KernelAbi::getPointer(KernelBuilder &b, Value tensor) {
       b.globalPtrType());
 }
 
+Value KernelAbi::getWorkspacePointer(KernelBuilder &b, StringRef name) {
+  return getParameter(json::Object{{"kind", "pointer"}, {"of", name.str()}},
+                      b.globalPtrType());
+}
+
 Value KernelAbi::getStride(KernelBuilder &b, Value tensor, int64_t dim) {
   auto known = tensors.find(tensor);
   if (known != tensors.end())

@@ -26,6 +26,14 @@ static Value reduceQuad(KernelBuilder &b, Value value,
   return value;
 }
 
+OnlineNormalizer::OnlineNormalizer(AttentionOp op)
+    : kind(op.getNormalizer()),
+      scale(scalesScores(op) ? 1.0 : float(op.getScale().convertToDouble())) {}
+
+bool OnlineNormalizer::scalesScores(AttentionOp op) {
+  return op.hasScoreChain() || float(op.getScale().convertToDouble()) <= 0;
+}
+
 Values OnlineNormalizer::flatten(ArrayRef<Row> rows) {
   Values values;
   for (const Row &row : rows)
@@ -155,4 +163,17 @@ Value OnlineNormalizer::getLogSumExp(KernelBuilder &b, const Row &row) const {
   // An empty row has sum 0, so both terms are -inf.
   return b.fma(row.reference, b.f32(scale),
                b.mulF(b.log2(row.sum), b.f32(llvm::numbers::ln2)));
+}
+
+bool OnlineNormalizer::weighsParts() const {
+  return kind == Normalizer::Softmax || kind == Normalizer::ReluSum;
+}
+
+Value OnlineNormalizer::getSumAt(KernelBuilder &b, const Row &part,
+                                 Value reference) const {
+  if (!isSoftmax())
+    return b.mulF(part.sum, b.mulF(part.reference, b.rcp(reference)));
+  Value c = b.f32(scale * llvm::numbers::log2e);
+  Value finite = getFiniteReference(b, {reference, {}}, Style());
+  return b.mulF(part.sum, b.exp2(b.mulF(b.subF(part.reference, finite), c)));
 }

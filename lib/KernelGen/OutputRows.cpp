@@ -14,23 +14,21 @@ using namespace mlir::attnfuse::kernelgen;
 
 void OutputRows::forEachPair(KernelBuilder &b,
                              function_ref<void(int64_t, Value)> body) const {
-  Value output = problem.getOp().getOutput();
-  Value base = problem.getHeadBase(b, output, query.batch, query.head);
-  Value stride = problem.getAbi().getStride(b, output, 2);
+  ResultRows rows = problem.getOutputRows(b, query);
   int64_t bytes = problem.getOutputType().getIntOrFloatBitWidth() / 8;
   int64_t columns = problem.getOp().getValueHeadDim();
   for (int64_t r = 0; r < shape.getNumRows(); ++r) {
     SmallVector<int64_t> indices = shape.getRowIndices(r);
     b.ifThen(b.lt(getRow(b, r), problem.nq), [&] {
       Value first =
-          b.add(b.mul(b.toI64(getRow(b, r)), stride),
+          b.add(b.mul(b.toI64(getRow(b, r)), rows.stride),
                 b.toI64(firstColumn ? b.add(column, firstColumn) : column));
       // Head sizes are multiples of 8 columns: a column tile is in or out.
       for (size_t n = 0; n < indices.size(); n += 2) {
         int64_t offset = AccumulatorTile::getColumnOffset(n);
         auto emit = [&] {
           body(indices[n],
-               b.offsetPtr(base, b.mul(b.add(first, offset), bytes)));
+               b.offsetPtr(rows.base, b.mul(b.add(first, offset), bytes)));
         };
         if (firstColumn)
           b.ifThen(b.lt(b.add(firstColumn, offset), columns), emit);
@@ -75,18 +73,53 @@ void OutputRows::storeNaN(KernelBuilder &b, ArrayRef<Value> marks) const {
   });
 }
 
-void OutputRows::storeLogSumExp(KernelBuilder &b,
-                                const OnlineNormalizer &normalizer,
-                                ArrayRef<OnlineNormalizer::Row> rows) const {
+void OutputRows::forEachState(KernelBuilder &b,
+                              function_ref<void(int64_t, Value)> body) const {
   Value lse = problem.getOp().getLse();
-  Value base = problem.getHeadBase(b, lse, query.batch, query.head);
-  Value stride = problem.getAbi().getStride(b, lse, 2);
-  for (size_t r = 0; r < rows.size(); ++r) {
+  if (!problem.splitsKeys() && !problem.getAbi().has(lse))
+    return;
+  ResultRows place =
+      problem.splitsKeys()
+          ? problem.getPartialStates(b, query)
+          : ResultRows{problem.getHeadBase(b, lse, query.batch, query.head),
+                       problem.getAbi().getStride(b, lse, 2)};
+  for (int64_t r = 0; r < shape.getNumRows(); ++r) {
     Value here = getRow(b, r);
     // All four lanes of a row have its value.
     b.ifThen(b.andI(b.lt(here, problem.nq), b.eq(column, 0)), [&] {
-      Value address = b.offsetPtr(base, b.shl(b.mul(b.toI64(here), stride), 2));
-      b.store(normalizer.getLogSumExp(b, rows[r]), address, 4);
+      body(r, b.offsetPtr(place.base,
+                          b.shl(b.mul(b.toI64(here), place.stride), 2)));
     });
   }
+}
+
+void OutputRows::storeState(KernelBuilder &b,
+                            const OnlineNormalizer &normalizer,
+                            const OnlineNormalizer::Row &row,
+                            Value address) const {
+  if (problem.splitsKeys())
+    b.store(b.makeVector({row.reference, row.sum}), address, 8);
+  else
+    b.store(normalizer.getLogSumExp(b, row), address, 4);
+}
+
+void OutputRows::storeStates(KernelBuilder &b,
+                             const OnlineNormalizer &normalizer,
+                             ArrayRef<OnlineNormalizer::Row> rows) const {
+  forEachState(b, [&](int64_t r, Value address) {
+    storeState(b, normalizer, rows[r], address);
+  });
+}
+
+void OutputRows::replaceNaNStates(KernelBuilder &b,
+                                  const OnlineNormalizer &normalizer,
+                                  ArrayRef<OnlineNormalizer::Row> rows) const {
+  forEachState(b, [&](int64_t r, Value address) {
+    // A row's sum, and so its log-sum-exp, is a number iff its reference and
+    // weights are.
+    Value stored = b.load(
+        b.getF32Type(), b.offsetPtr(address, problem.splitsKeys() ? 4 : 0), 4);
+    b.ifThen(b.notI(b.eqF(stored, stored)),
+             [&] { storeState(b, normalizer, rows[r], address); });
+  });
 }

@@ -69,8 +69,8 @@ ScheduleSpace::create(const ScheduleProblem &problem, const TargetInfo &target,
 
 ScheduleKey ScheduleSpace::getKey(const KernelTile &tile) const {
   // Bindings, so that a new knob does not compile until it is here.
-  const auto &[tileM, tileN, warps, qInRegisters, optional] = tile;
-  ScheduleKey key{tileM, tileN, warps, qInRegisters};
+  const auto &[tileM, tileN, warps, qInRegisters, optional, keySplits] = tile;
+  ScheduleKey key{tileM, tileN, warps, qInRegisters, keySplits};
   if (!optional)
     return key;
   const auto &[stages, pingPong, rowOrder, partialSums, partialMaxima,
@@ -148,7 +148,11 @@ void ScheduleSpace::visitUnpipelined(const KernelTile &tile,
   auto visitShape = [&](int64_t warps, int64_t rowTiles, int64_t tileN) {
     if (warps < 1 || rowTiles < 1)
       return;
-    visit({16 * warps * rowTiles, tileN, warps, tile.qInRegisters});
+    KernelTile other = tile;
+    other.tileM = 16 * warps * rowTiles;
+    other.tileN = tileN;
+    other.warps = warps;
+    visit(other);
   };
   visitShape(tile.warps * 2, rowTiles, tile.tileN);
   visitShape(tile.warps / 2, rowTiles, tile.tileN);
@@ -206,6 +210,7 @@ std::optional<KernelTile> ScheduleSpace::combine(const KernelTile &base,
   }
   tile.tileN = pick(base.tileN, a.tileN, b.tileN);
   tile.qInRegisters = pick(base.qInRegisters, a.qInRegisters, b.qInRegisters);
+  tile.keySplits = pick(base.keySplits, a.keySplits, b.keySplits);
   if (tile.pipeline) {
     const KernelPipeline &of = *base.pipeline, &left = *a.pipeline,
                          &right = *b.pipeline;

@@ -32,9 +32,21 @@ BandLimits BandLimits::get(KernelBuilder &b, ArrayAttr bands, Value nq,
   return limits;
 }
 
+/// The tiles [first, end) of a part of `count` tiles.
+static std::pair<Value, Value>
+getTilesOfPart(KernelBuilder &b, const WalkPart &part, Value count) {
+  Value each = b.divU(count, part.count);
+  Value oneMore = b.remU(count, part.count);
+  auto getStart = [&](Value index) {
+    return b.add(b.mul(index, each), b.min(index, oneMore));
+  };
+  return {getStart(part.index), getStart(b.add(part.index, 1))};
+}
+
 TileWalk::TileWalk(KernelBuilder &b, BandLimits limits,
                    std::optional<BlockList> blocks, Value firstRow,
-                   int64_t tileM, int64_t tileN, Value nq, Value nkv)
+                   int64_t tileM, int64_t tileN, Value nq, Value nkv,
+                   std::optional<WalkPart> part)
     : limits(limits), blocks(blocks), firstRow(firstRow), nkv(nkv),
       tileN(tileN) {
   lastRow = b.sub(b.min(b.add(firstRow, tileM), nq), 1);
@@ -45,22 +57,43 @@ TileWalk::TileWalk(KernelBuilder &b, BandLimits limits,
   firstTile = limits.lower
                   ? b.divU(b.max(b.add(firstRow, limits.lower), 0), tileN)
                   : b.i32(0);
+  if (!part)
+    return;
+  if (blocks) {
+    takePartOfList(b, *part);
+    return;
+  }
+  auto [first, end] =
+      getTilesOfPart(b, *part, b.max(b.sub(endTile, firstTile), 0));
+  endTile = b.add(firstTile, end);
+  firstTile = b.add(firstTile, first);
+}
+
+void TileWalk::takePartOfList(KernelBuilder &b, const WalkPart &part) {
+  int64_t tiles = blocks->tilesPerBlock;
+  Value begin = blocks->begin;
+  auto [first, end] =
+      getTilesOfPart(b, part, b.mul(b.sub(blocks->end, begin), tiles));
+  endOfList = {b.add(begin, b.divU(end, tiles)), b.remU(end, tiles)};
+  blocks->begin = b.add(begin, b.divU(first, tiles));
+  firstInBlock = b.remU(first, tiles);
 }
 
 Values TileWalk::begin(KernelBuilder &b) {
   if (!blocks)
     return {b.sub(endTile, 1)};
   // Carries (entry, tile in block, tile); -1 stands for an ended list.
-  Value last = b.sub(blocks->end, 1);
+  Values last{b.sub(blocks->end, 1), b.i32(blocks->tilesPerBlock - 1)};
+  if (firstInBlock)
+    last = stepBack(b, endOfList);
   auto load = [&](Value entry, Value inBlock) {
     return b.ifElse(
         b.le(blocks->begin, entry), b.getI32Type(),
         [&]() -> Values { return {loadTile(b, entry, inBlock)}; },
         [&]() -> Values { return {b.i32(-1)}; })[0];
   };
-  Value inBlock = b.i32(blocks->tilesPerBlock - 1);
   return b.whileLoop(
-      {last, inBlock, load(last, inBlock)},
+      {last[0], last[1], load(last[0], last[1])},
       [&](ValueRange position) { return b.le(endTile, position[2]); },
       [&](ValueRange position) -> Values {
         Values previous = stepBack(b, position);
@@ -79,7 +112,13 @@ Values TileWalk::next(KernelBuilder &b, ValueRange position) {
 
 Value TileWalk::isValid(KernelBuilder &b, ValueRange position) {
   Value inRange = b.le(firstTile, position.back());
-  return blocks ? b.andI(inRange, b.le(blocks->begin, position[0])) : inRange;
+  if (!blocks)
+    return inRange;
+  inRange = b.andI(inRange, b.le(blocks->begin, position[0]));
+  if (!firstInBlock)
+    return inRange;
+  return b.andI(inRange, b.orI(b.lt(blocks->begin, position[0]),
+                               b.le(firstInBlock, position[1])));
 }
 
 Values TileWalk::stepBack(KernelBuilder &b, ValueRange position) {

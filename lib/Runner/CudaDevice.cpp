@@ -15,7 +15,7 @@ using ::attnfuse::MemoryLayout;
 
 llvm::Expected<std::unique_ptr<CudaDevice>>
 CudaDevice::open(int ordinal, StringRef chip, RotationChoice rotation,
-                 MemoryLayout layout) {
+                 int64_t keySplits, MemoryLayout layout) {
   auto driver = ::attnfuse::CudaDriver::load();
   if (!driver)
     return toError(driver.error());
@@ -31,7 +31,7 @@ CudaDevice::open(int ordinal, StringRef chip, RotationChoice rotation,
         "capability 8.0 or more");
   return std::unique_ptr<CudaDevice>(new CudaDevice(
       std::move(*device),
-      CompileOptions{target, EmitLevel::PTX, rotation, {}}, layout));
+      CompileOptions{target, EmitLevel::PTX, rotation, keySplits, {}}, layout));
 }
 
 std::string CudaDevice::getName() const {

@@ -16,10 +16,10 @@ namespace mlir::attnfuse {
 class CudaDevice : public Device {
 public:
   /// Opens a device. `chip` names the machine to compile for; if it is empty,
-  /// the device's own. `rotation` is that of CompileOptions. Functions get
-  /// their tensors in `layout`.
+  /// the device's own. `rotation` and `keySplits` are those of CompileOptions.
+  /// Functions get their tensors in `layout`.
   static llvm::Expected<std::unique_ptr<CudaDevice>>
-  open(int ordinal, StringRef chip, RotationChoice rotation,
+  open(int ordinal, StringRef chip, RotationChoice rotation, int64_t keySplits,
        ::attnfuse::MemoryLayout layout);
 
   std::string getName() const override;

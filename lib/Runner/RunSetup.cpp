@@ -46,7 +46,8 @@ mlir::attnfuse::openCudaDevice(const RunOptions &options) {
                                           "device "
                                         : "expected device cpu, ") +
                      "cuda or cuda:N, got '" + options.device + "'");
-  return CudaDevice::open(ordinal, options.chip, options.rotation, *layout);
+  return CudaDevice::open(ordinal, options.chip, options.rotation,
+                          options.keySplits, *layout);
 }
 
 llvm::Expected<std::unique_ptr<Device>>

@@ -243,9 +243,12 @@ static llvm::Error checkFiles(const RunOptions &options,
 /// Prints the schedules that a search may try, the first ones first.
 static llvm::Error listSchedules(ModuleOp module, func::FuncOp function,
                                  const RunOptions &options, raw_ostream &os) {
-  auto scheduled = scheduleFunction(
-      module, function,
-      {options.chip, EmitLevel::Schedule, options.rotation, {}});
+  auto scheduled = scheduleFunction(module, function,
+                                    {options.chip,
+                                     EmitLevel::Schedule,
+                                     options.rotation,
+                                     options.keySplits,
+                                     {}});
   if (!scheduled)
     return scheduled.takeError();
   for (const KernelTile &tile : scheduled->space.enumerate(kListed))

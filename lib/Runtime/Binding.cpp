@@ -278,6 +278,15 @@ attnfuse::getShape(const ManifestTensor &tensor,
       shape.push_back(*fixed);
       continue;
     }
+    if (const auto *expression = std::get_if<Expression>(&dim)) {
+      Result<int64_t> size = evaluate(*expression, environment);
+      if (!size)
+        return size.error();
+      if (*size < 0)
+        return Error{"a dimension of '" + tensor.name + "' is negative"};
+      shape.push_back(*size);
+      continue;
+    }
     const int64_t *value = environment.find(std::get<std::string>(dim));
     if (!value)
       return Error{"the dimension " + std::get<std::string>(dim) + " of '" +
@@ -332,15 +341,18 @@ attnfuse::layOutWorkspace(const ManifestFunction &function,
   size_t first = function.getNumTensors() - function.workspace.size();
   for (size_t i = 0; i < function.workspace.size(); ++i) {
     const ManifestTensor &tensor = function.workspace[i];
+    TensorView &view = layout.tensors.emplace_back();
+    // Sizes of other versions' tensors may be none that a launch could have.
+    if (!usesTensor(version, first + i))
+      continue;
     Result<std::vector<int64_t>> shape = getShape(tensor, environment);
     if (!shape)
       return shape.error();
-    TensorView &view = layout.tensors.emplace_back();
     view.data = uint64_t(layout.bytes);
     view.type = tensor.type;
     view.shape = *shape;
     view.strides.resize(shape->size());
-    // Bytes from here on; sizes were bound, so none is negative.
+    // Bytes from here on; no size is negative.
     int64_t bytes = getElementSize(tensor.type);
     bool overflows = false;
     for (size_t dim = shape->size(); dim-- > 0;) {
@@ -348,7 +360,7 @@ attnfuse::layOutWorkspace(const ManifestFunction &function,
       overflows |= __builtin_mul_overflow(
           bytes, std::max<int64_t>((*shape)[dim], 1), &bytes);
     }
-    if (view.isEmpty() || !usesTensor(version, first + i))
+    if (view.isEmpty())
       continue;
     overflows |= __builtin_add_overflow(bytes, kWorkspaceAlignment - 1, &bytes);
     bytes -= bytes % kWorkspaceAlignment;

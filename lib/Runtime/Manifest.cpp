@@ -115,7 +115,8 @@ private:
     return empty;
   }
 
-  ManifestTensor readTensor(const Json &item, const std::string &where) {
+  ManifestTensor readTensor(const Json &item, const std::string &where,
+                            bool takesExpressions = false) {
     ManifestTensor tensor;
     tensor.name = getString(item, "name", where);
     std::string here = "'" + tensor.name + "' of " + where;
@@ -130,6 +131,8 @@ private:
         tensor.shape.push_back(dim.get_ref<const std::string &>());
       else if (isInt64(dim) && dim.get<int64_t>() >= 0)
         tensor.shape.push_back(dim.get<int64_t>());
+      else if (takesExpressions && dim.is_array())
+        tensor.shape.push_back(readExpression(dim, here));
       else
         fail("expected a size or a name in the shape of " + here);
     }
@@ -398,7 +401,8 @@ private:
   /// A tensor that is contiguous and aligned, whose sizes arguments or results
   /// bind.
   ManifestTensor readWorkspace(const Json &item, const std::string &where) {
-    ManifestTensor tensor = readTensor(item, "the workspace of " + where);
+    ManifestTensor tensor = readTensor(item, "the workspace of " + where,
+                                       /*takesExpressions=*/true);
     tensor.alignment = kWorkspaceAlignment;
     tensor.unitInnerStride = true;
     if (tensor.shape.empty())

@@ -42,6 +42,7 @@ const Field kFields[] = {
     {"hidden_clocks_per_feature", &TargetInfo::hiddenClocksPerFeature},
     {"rotation_launch_ns", &TargetInfo::rotationLaunchNs},
     {"rotation_gb_per_second", &TargetInfo::rotationGbPerSecond},
+    {"combine_launch_ns", &TargetInfo::combineLaunchNs},
     {"max_shared_per_block", &TargetInfo::maxSharedPerBlock},
     {"max_shared_per_sm", &TargetInfo::maxSharedPerSm},
     {"registers_per_sm", &TargetInfo::registersPerSm},
@@ -116,6 +117,13 @@ llvm::Expected<std::optional<TargetInfo>> getStatedChip(DictionaryAttr facts) {
   return std::optional(*row);
 }
 } // namespace
+
+bool TargetInfo::hasProgrammaticLaunch() const {
+  StringRef digits = chip;
+  int64_t capability = 0;
+  return digits.consume_front("sm_") &&
+         !digits.consumeInteger(10, capability) && capability >= 90;
+}
 
 llvm::Expected<TargetInfo> mlir::attnfuse::getTargetInfo(TargetAttr target) {
   DictionaryAttr facts = target.getFacts();

@@ -29,10 +29,11 @@ def load_npy(path, element_type):
 
 class Harness:
     """Calls attnfuse-run; files go to `directory`. `layout` is how a GPU's tensors lie, `rotation`
-    where they are rotated."""
+    where they are rotated, `key_splits` how many blocks share keys (0: by the sizes)."""
 
-    def __init__(self, run, device, directory, layout="bhnd", rotation="auto"):
+    def __init__(self, run, device, directory, layout="bhnd", rotation="auto", key_splits=0):
         self.run, self.device, self.layout, self.rotation = run, device, layout, rotation
+        self.key_splits = key_splits
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
 
@@ -45,7 +46,7 @@ class Harness:
         source = self.directory / "input.mlir"
         source.write_text(text)
         command = [self.run, str(source), f"--device={self.device}", f"--layout={self.layout}"]
-        command += [f"--rotation={self.rotation}", *flags]
+        command += [f"--rotation={self.rotation}", f"--key-splits={self.key_splits}", *flags]
         return subprocess.run(command, capture_output=True, text=True)
 
     def check(self, text, dims, seed=1):

@@ -26,11 +26,13 @@ LENGTHS = [
     (1, 20), (130, 1), (7, 65), (65, 65), (130, 130), (17, 7), (33, 130), (65, 1),
 ]
 RUNS_PER_FILE = 3
+# Few queries and many keys, which a GPU's kernels spread over many blocks.
+DECODE_LENGTHS = [(1, 4100), (9, 2500), (16, 3333), (1, 2048)]
 HEADS = [(2, 2), (3, 1), (6, 2), (5, 1), (7, 1), (4, 4), (10, 2), (8, 1)]
 HEAD_SIZES = [16, 24, 40, 64, 80, 96, 128]
 VALUE_SIZES = [None, None, 16, 32, 48, 128, 8]
 BLOCKS = [(16, 16), (32, 16), (16, 32), (64, 64), (16, 64)]
-TABLE_ROWS = 192
+TABLE_ROWS = 4224
 TYPES = {"cpu": ["f16", "bf16", "f32"], "cuda": ["f16", "bf16"]}
 
 
@@ -248,13 +250,15 @@ def split(variants, files):
     return [static[i::files] for i in range(files)] + [by_heads[heads] for heads in sorted(by_heads)]
 
 
-def write(out, variants, files):
+def write(out, variants, files, decodes=False):
     out.mkdir(parents=True, exist_ok=True)
     cases = []
     for index, group in enumerate(split(variants, files)):
         if not group:
             continue
         lengths = [LENGTHS[(index * RUNS_PER_FILE + run) % len(LENGTHS)] for run in range(RUNS_PER_FILE)]
+        if decodes:
+            lengths.append(DECODE_LENGTHS[index % len(DECODE_LENGTHS)])
         runs = [dimensions(group[0], 1 + run % 2, nq, nkv) for run, (nq, nkv) in enumerate(lengths)]
         name = f"matrix_{index:02}.mlir"
         (out / name).write_text("\n".join(function_text(variant) for variant in group))
@@ -274,7 +278,7 @@ def main():
     parser.add_argument("--only", default="", help="substring of the functions' names")
     options = parser.parse_args()
     variants = [v for v in make_variants(options.device) if options.only in v["name"]]
-    cases = write(options.out, variants, options.files)
+    cases = write(options.out, variants, options.files, decodes=options.device == "cuda")
     print(f"{len(cases)} functions, {sum(len(case['dims']) for case in cases)} runs")
 
 

@@ -1,6 +1,7 @@
 """Inputs that broke attention kernels elsewhere.
 
-  traps.py --run=PATH --out=DIR [--device=cpu] [--layout=bhnd] [--rotation=auto] [--only=SUBSTRING] [--jobs=N]
+  traps.py --run=PATH --out=DIR [--device=cpu] [--layout=bhnd] [--rotation=auto] [--key-splits=0] [--only=SUBSTRING]
+           [--jobs=N]
 
 The last line is `N passed, M failed`.
 """
@@ -16,12 +17,14 @@ import traps_garbage
 import traps_masks
 import traps_scores
 import traps_shapes
+import traps_splits
 
 
 def run_trap(options, name):
     """What is wrong, or None. Every trap has a directory of its own."""
     runner = harness.Harness(
-        options.run, options.device, pathlib.Path(options.out) / name, options.layout, options.rotation
+        options.run, options.device, pathlib.Path(options.out) / name, options.layout, options.rotation,
+        options.key_splits
     )
     test = traplib.TRAPS.get(name) or traplib.GPU_TRAPS[name]
     try:
@@ -37,6 +40,7 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--layout", default="bhnd", help="of tensors on a GPU")
     parser.add_argument("--rotation", default="auto", help="where a GPU's kernels rotate")
+    parser.add_argument("--key-splits", type=int, default=0, help="blocks that share keys on a GPU")
     parser.add_argument("--only", default="", help="substring of the traps' names")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()

@@ -101,8 +101,8 @@ int main(int argc, char **argv) {
   if (!module)
     return EXIT_FAILURE;
 
-  llvm::Expected<CompiledModule> compiled =
-      compileModule(*module, {flags.chip, emitLevel, flags.rotation, {}});
+  llvm::Expected<CompiledModule> compiled = compileModule(
+      *module, {flags.chip, emitLevel, flags.rotation, flags.keySplits, {}});
   if (!compiled)
     return fail(llvm::toString(compiled.takeError()));
   if (auto status = writeOutputs(files, *compiled); !status.ok())

@@ -95,6 +95,7 @@ int main(int argc, char **argv) {
   options.device = device;
   options.chip = flags.chip;
   options.rotation = flags.rotation;
+  options.keySplits = flags.keySplits;
   options.layout = layout;
   options.functions = functions;
   options.inputs = inputs;

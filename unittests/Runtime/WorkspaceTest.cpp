@@ -181,7 +181,32 @@ TEST_F(WorkspaceTest, OnlyALaterKernelStartsEarly) {
   EXPECT_EQ(log->launches[1].grid, (std::array<unsigned, 3>{2, 1, 1}));
 }
 
+TEST_F(WorkspaceTest, SizesMayBeExpressions) {
+  load(manifestText(R"("shape": ["B", ["mul", 2, "$sm_count"], "N", 64])"));
+  EXPECT_EQ(getSize(10), 2 * 26 * 10 * 64 * 2);
+  ASSERT_EQ(launch(10, 0x30000), "");
+  EXPECT_EQ(log->launches[0].parameters[1], 26u * 10 * 64);
+  // Only of the version that is launched are they evaluated.
+  load(manifestText(R"("shape": [["sub", 8, "N"], 3, "N", 64])"));
+  EXPECT_EQ(launch(1), "");
+  EXPECT_EQ(getSize(8), 0);
+  EXPECT_EQ(launch(9), "a dimension of 'x.copy' is negative");
+  load(manifestText(
+      R"("shape": [["mul", 4611686018427387904, "N"], 3, "N", 64])"));
+  EXPECT_EQ(launch(1), "");
+  EXPECT_EQ(launch(9), "'mul' of the sizes does not fit 64 bits");
+}
+
 TEST_F(WorkspaceTest, Malformed) {
+  EXPECT_EQ(getErrorOf(manifestText(R"("shape": [["mul", "B"], 64])")),
+            "malformed manifest: wrong number of operands of 'mul' in 'x.copy' "
+            "of the workspace of function 'f'");
+  // What is given has sizes, no formulas.
+  std::string argument = manifestText();
+  argument.replace(argument.find(R"("B")"), 3, R"(["add", 1, 1])");
+  EXPECT_EQ(getErrorOf(argument),
+            "malformed manifest: expected a size or a name in the shape of 'x' "
+            "of the arguments of function 'f'");
   EXPECT_EQ(getErrorOf(manifestText(R"("shape": ["M", 64])")),
             "malformed manifest: the dimension 'M' of workspace 'x.copy' is "
             "none of function 'f'");

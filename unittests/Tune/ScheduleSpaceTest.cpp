@@ -111,7 +111,8 @@ TEST(ScheduleSpace, EveryScheduleIsLegalAndNoneComesTwice) {
         }
         ASSERT_TRUE(succeeded(
             ScheduleAttr::verify(emitError, tile.tileM, tile.tileN, tile.warps,
-                                 tile.qInRegisters, pipeline)));
+                                 tile.qInRegisters, tile.keySplits,
+                                 pipeline)));
         EXPECT_TRUE(
             attributes
                 .insert(getScheduleAttr(&context, tile).getAsOpaquePointer())
@@ -178,14 +179,16 @@ TEST(ScheduleSpace, EveryKnobIsTurned) {
   ScheduleSpace space = makeSpace(problem, "sm_90a");
   const KernelTile &choice = space.getChoice();
   ASSERT_TRUE(choice.pipeline);
-  size_t numKnobs = choice.pipeline ? 11 : 4;
+  size_t numKnobs = 12;
   ASSERT_EQ(space.getKey(choice).size(), numKnobs);
   std::set<size_t> turned;
   for (const KernelTile &neighbor : space.getNeighbors(choice))
     for (size_t knob = 0; knob < numKnobs; ++knob)
       if (space.getKey(neighbor)[knob] != space.getKey(choice)[knob])
         turned.insert(knob);
-  EXPECT_EQ(turned.size(), numKnobs);
+  // How blocks share keys stays.
+  EXPECT_EQ(turned.size(), numKnobs - 1);
+  EXPECT_FALSE(turned.count(4));
   // What the tables of docs/performance.md compare with each other.
   std::set<ScheduleKey> keys;
   for (const KernelTile &tile : space.enumerate(kLimit))

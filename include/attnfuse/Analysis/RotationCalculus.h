@@ -36,12 +36,12 @@ struct RotationTile {
   bool isPipelined;
 };
 
-/// Query tiles of a launch, the key tiles that one of them visits, on average,
-/// and those that all visit.
+/// Query tiles of a launch, the key tiles that one of them visits, on average
+/// and (but for lists of blocks) at most, and those that all visit.
 struct TileVisits {
   TileVisits(AttentionOp op, const AttentionSizes &sizes, int64_t tileM,
              int64_t tileN);
-  SizeExpression queryTiles, ofQueryTile, inAll;
+  SizeExpression queryTiles, ofQueryTile, ofLongest, inAll;
 };
 
 /// What rotating k adds to the time of an attention, in picoseconds: integers

@@ -50,6 +50,9 @@ struct CompileOptions {
   EmitLevel emit = EmitLevel::PTX;
   /// Where q and k are rotated.
   RotationChoice rotation = RotationChoice::Auto;
+  /// Blocks that share the keys of a query tile: 1 never splits them, more do
+  /// so at every launch; 0 leaves it to the sizes.
+  int64_t keySplits = 0;
   /// Gets every diagnostic of the passes as it comes, if it is set.
   std::function<void(const Diagnostic &)> listener;
 };

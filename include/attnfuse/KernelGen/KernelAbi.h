@@ -30,12 +30,29 @@ struct AbiTensor {
 };
 using AbiTensors = llvm::MapVector<Value, AbiTensor>;
 
+/// Where a kernel that splits keys leaves its results for the one that combines
+/// them: f32 tensors of the workspace, by name.
+struct PartialResults {
+  /// Parts of the keys of every query tile, an expression.
+  llvm::json::Value count;
+  /// [B, Hq, parts, Nq, Dv]: the output of a part as if there were no other.
+  std::string output;
+  /// [B, Hq, parts, Nq, 2]: the reference and the sum of the part's normalizer.
+  std::string rows;
+  /// Whether the combining kernel may start before this one ends, and waits.
+  bool combinesEarly = false;
+};
+
 class KernelAbi {
 public:
   /// `tensors` has every argument and result of the function that the kernel
   /// may use; any other operand must be a constant.
-  KernelAbi(LLVM::LLVMFuncOp kernel, const AbiTensors &tensors)
-      : kernel(kernel), tensors(tensors) {}
+  KernelAbi(LLVM::LLVMFuncOp kernel, const AbiTensors &tensors,
+            std::optional<PartialResults> partials = std::nullopt)
+      : kernel(kernel), tensors(tensors), partials(std::move(partials)) {}
+
+  /// What a kernel that splits keys writes, and one that combines reads.
+  const std::optional<PartialResults> &getPartials() const { return partials; }
 
   /// Whether the function knows the tensor; a result that it does not return is
   /// none that a kernel could write.
@@ -43,6 +60,9 @@ public:
   /// The global-memory pointer of a tensor; for a constant, of its copy in the
   /// module.
   Value getPointer(KernelBuilder &b, Value tensor);
+  /// The global-memory pointer of a tensor of the workspace, which is
+  /// contiguous.
+  Value getWorkspacePointer(KernelBuilder &b, StringRef name);
   /// Stride of a dimension in elements, i64.
   Value getStride(KernelBuilder &b, Value tensor, int64_t dim);
   /// Size of a dimension, i64.
@@ -68,6 +88,7 @@ private:
 
   LLVM::LLVMFuncOp kernel;
   const AbiTensors &tensors;
+  std::optional<PartialResults> partials;
   llvm::StringMap<Value> parameters;
   llvm::json::Array descriptions;
   SmallVector<std::pair<Value, LLVM::GlobalOp>> constants;

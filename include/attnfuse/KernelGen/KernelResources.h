@@ -70,6 +70,9 @@ struct KernelTile {
   int64_t warps; ///< that compute
   bool qInRegisters;
   std::optional<KernelPipeline> pipeline = std::nullopt;
+  /// Blocks that share the keys of a query tile at every launch, or 0 where the
+  /// sizes of a launch decide.
+  int64_t keySplits = 0;
 
   int64_t getThreads() const {
     return (warps + (pipeline ? kWarpgroupWarps : 0)) * kWarpSize;

@@ -60,6 +60,11 @@ public:
 
   /// Scores are to be multiplied by `scale`, which is positive.
   OnlineNormalizer(Normalizer kind, double scale) : kind(kind), scale(scale) {}
+  /// That of the op's kernels.
+  explicit OnlineNormalizer(AttentionOp op);
+  /// Whether the op's scores are scaled one by one, before the chain, and not
+  /// by the normalizer.
+  static bool scalesScores(AttentionOp op);
 
   Row getInitial(KernelBuilder &b) const;
   /// Moves the row's reference to cover the thread's scores (-inf where
@@ -81,6 +86,14 @@ public:
   /// Softmax only: the natural logarithm of the row's sum of exponentials; -inf
   /// if empty.
   Value getLogSumExp(KernelBuilder &b, const Row &row) const;
+
+  // Of finished rows of parts of the keys, whose outputs have been multiplied
+  // by their factors (getOutputFactor). The whole row's reference is the
+  // largest of the parts', its sum that of their sums at this reference.
+  /// Whether the output is the mean of the parts' weighed by their sums; else
+  /// it is their sum.
+  bool weighsParts() const;
+  Value getSumAt(KernelBuilder &b, const Row &part, Value reference) const;
 
 private:
   bool isSoftmax() const { return kind == Normalizer::Softmax; }

@@ -14,9 +14,9 @@
 
 namespace mlir::attnfuse::kernelgen {
 
-/// Stores what a thread holds of the output and the log-sum-exp straight to
-/// global memory; rows past the end and columns past the head size are left
-/// out.
+/// Stores what a thread holds of the results straight to global memory, of
+/// split keys to where the parts are kept; rows past the end and columns past
+/// the head size are left out.
 class OutputRows {
 public:
   /// `row` is the thread's row 0 in the score matrix, `column` its first output
@@ -37,15 +37,26 @@ public:
   void replaceNonFinite(KernelBuilder &b, ArrayRef<Value> output) const;
   /// Stores NaN over the elements whose `mark` is not 0.
   void storeNaN(KernelBuilder &b, ArrayRef<Value> marks) const;
-  /// `rows` are finished.
-  void storeLogSumExp(KernelBuilder &b, const OnlineNormalizer &normalizer,
-                      ArrayRef<OnlineNormalizer::Row> rows) const;
+  /// Stores what is kept of the finished rows: the log-sum-exp, if the function
+  /// returns it; of split keys their states.
+  void storeStates(KernelBuilder &b, const OnlineNormalizer &normalizer,
+                   ArrayRef<OnlineNormalizer::Row> rows) const;
+  /// The same for rows of which NaN was stored.
+  void replaceNaNStates(KernelBuilder &b, const OnlineNormalizer &normalizer,
+                        ArrayRef<OnlineNormalizer::Row> rows) const;
 
 private:
   /// Calls `body` for every pair of neighbouring columns inside the output:
   /// index of the first element, and the pair's address.
   void forEachPair(KernelBuilder &b,
                    function_ref<void(int64_t index, Value address)> body) const;
+
+  /// Calls `body` for every row whose state this thread stores: the row's
+  /// number in the thread, and the state's address.
+  void forEachState(KernelBuilder &b,
+                    function_ref<void(int64_t row, Value address)> body) const;
+  void storeState(KernelBuilder &b, const OnlineNormalizer &normalizer,
+                  const OnlineNormalizer::Row &row, Value address) const;
 
   const AttentionProblem &problem;
   QueryTile query;

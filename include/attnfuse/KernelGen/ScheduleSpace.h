@@ -24,8 +24,8 @@ namespace mlir::attnfuse {
 /// the same key.
 using ScheduleKey = std::vector<int64_t>;
 
-/// The legal schedules of one attention on one machine. Every order is the same
-/// in each run.
+/// The legal schedules of one attention on one machine; how blocks share keys
+/// is left as it is. Every order is the same in each run.
 class ScheduleSpace {
 public:
   /// `isSoftmax` tells whether the normalizer is one, without which nothing is

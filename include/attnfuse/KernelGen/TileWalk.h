@@ -12,7 +12,8 @@
 //
 // Tiles are walked from the last key to the first. What a diagonal or the end
 // of the keys cuts comes first then, and what the lower limit cuts comes last:
-// boundary tiles, inner tiles, boundary tiles.
+// boundary tiles, inner tiles, boundary tiles. That holds for a part of the
+// walk, too, where several blocks share the keys of a query tile.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,11 +47,20 @@ struct BlockList {
   int64_t tilesPerBlock;
 };
 
+/// Part `index` of `count` (i32, below 2^11) of a walk.
+struct WalkPart {
+  Value index, count;
+};
+
 class TileWalk {
 public:
-  /// The walk of query rows [firstRow, firstRow + tileM) over keys [0, nkv).
+  /// The walk of query rows [firstRow, firstRow + tileM) over keys [0, nkv), or
+  /// a part of it: of the tiles that the bands leave or, with a list, of those
+  /// listed. Numbers of tiles of two parts differ by at most one; parts may be
+  /// empty.
   TileWalk(KernelBuilder &b, BandLimits limits, std::optional<BlockList> blocks,
-           Value firstRow, int64_t tileM, int64_t tileN, Value nq, Value nkv);
+           Value firstRow, int64_t tileM, int64_t tileN, Value nq, Value nkv,
+           std::optional<WalkPart> part = std::nullopt);
 
   // A position in the walk is a list of i32 values that a loop can carry.
   Values begin(KernelBuilder &b);
@@ -62,6 +72,8 @@ public:
   Value isBoundary(KernelBuilder &b, Value firstKey);
 
 private:
+  /// Limits the list to a part of its tiles.
+  void takePartOfList(KernelBuilder &b, const WalkPart &part);
   /// The list entry and the tile in its block that come before a position's.
   Values stepBack(KernelBuilder &b, ValueRange position);
   /// The tile of a list entry.
@@ -73,6 +85,11 @@ private:
   int64_t tileN;
   /// The tiles that the bands leave.
   Value firstTile, endTile;
+  /// Of a part of a list: the first tile in the block of its first entry, and
+  /// the place behind its last tile, as stepBack takes it. Null where all of it
+  /// is walked.
+  Value firstInBlock;
+  Values endOfList;
 };
 
 } // namespace mlir::attnfuse::kernelgen

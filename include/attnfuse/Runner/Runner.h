@@ -27,6 +27,8 @@ struct RunOptions {
   std::string chip;
   /// Where q and k are rotated.
   RotationChoice rotation = RotationChoice::Auto;
+  /// Blocks that share the keys of a query tile; see CompileOptions.
+  int64_t keySplits = 0;
   /// How a GPU's tensors are stored: "bhnd", "bnhd" or "strided".
   std::string layout = "bhnd";
   /// Functions to run; all that have a body if empty.

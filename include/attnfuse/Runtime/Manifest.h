@@ -19,8 +19,8 @@
 
 namespace attnfuse {
 
-/// A size, or the name of a dimension.
-using ManifestDim = std::variant<int64_t, std::string>;
+/// A size, or the name of a dimension; of a workspace, an expression, too.
+using ManifestDim = std::variant<int64_t, std::string, Expression>;
 
 /// An argument, result or workspace of a function and what is demanded of it.
 struct ManifestTensor {

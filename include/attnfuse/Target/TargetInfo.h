@@ -69,6 +69,10 @@ struct TargetInfo {
   double rotationLaunchNs = 0;
   double rotationGbPerSecond = 0;
 
+  /// What a kernel adds that combines the parts of split keys, from the end of
+  /// the last part on (Analysis/KeySplits.h).
+  double combineLaunchNs = 0;
+
   /// Dynamic shared memory that one block may ask for (by opting in).
   int64_t maxSharedPerBlock = 0;
   int64_t maxSharedPerSm = 0;
@@ -83,6 +87,9 @@ struct TargetInfo {
   /// Whether code for the chip may use warpgroup-wide MMA, the tensor memory
   /// accelerator and registers that move between warps.
   bool hasWarpgroupMma() const { return chip == "sm_90a"; }
+  /// Whether a kernel may start while the one before it still runs, and wait
+  /// for it.
+  bool hasProgrammaticLaunch() const;
 };
 
 /// The rows of the table, machines first, then the chips as generic machines.

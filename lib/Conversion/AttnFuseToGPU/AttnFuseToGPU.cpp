@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ManifestBuilder.h"
+#include "attnfuse/Analysis/KeySplits.h"
 #include "attnfuse/Analysis/RotationCalculus.h"
 #include "attnfuse/Analysis/ScoreLoads.h"
 #include "attnfuse/Conversion/Passes.h"
@@ -165,17 +166,6 @@ static llvm::json::Value getTensorMapCondition(const AbiTensor &tensor) {
   return condition;
 }
 
-/// Whether the op's schedule is what would be chosen; another was asked for.
-static bool isChosen(AttentionOp op, const ScheduleProblem &problem,
-                     const TargetInfo &target) {
-  llvm::Expected<KernelTile> tile = chooseTile(problem, target);
-  if (!tile) {
-    llvm::consumeError(tile.takeError());
-    return false;
-  }
-  return getScheduleAttr(op.getContext(), *tile) == op.getScheduleAttr();
-}
-
 /// Whether an earlier run has left the function's kernels beside it.
 static bool hasKernels(func::FuncOp function) {
   for (auto kernels : function->getParentRegion()->getOps<gpu::GPUModuleOp>())
@@ -185,7 +175,8 @@ static bool hasKernels(func::FuncOp function) {
   return false;
 }
 
-/// Checks the op and its schedule. Returns the machine, if code depends on one.
+/// Checks the op and its schedule. Returns the machine, if one is known; it is,
+/// where code cannot be made without.
 static FailureOr<std::optional<TargetInfo>> checkAttention(AttentionOp op) {
   FailureOr<ScheduleProblem> problem = getScheduleProblem(op);
   if (failed(problem) || failed(ScoreChain::verify(op)))
@@ -196,12 +187,15 @@ static FailureOr<std::optional<TargetInfo>> checkAttention(AttentionOp op) {
         "expected a schedule: run attnfuse-select-schedule first");
   KernelTile tile = getKernelTile(schedule);
   std::optional<TargetInfo> target;
-  if (tile.pipeline || op.getKeyRotationWay() == RotationWay::BySize) {
-    llvm::Expected<TargetInfo> known = getTargetOf(op);
-    if (!known)
-      return op.emitError(llvm::toString(known.takeError()));
+  llvm::Expected<TargetInfo> known = getTargetOf(op);
+  bool isNeeded =
+      tile.pipeline || op.getKeyRotationWay() == RotationWay::BySize;
+  if (known)
     target = *known;
-  }
+  else if (isNeeded)
+    return op.emitError(llvm::toString(known.takeError()));
+  else
+    llvm::consumeError(known.takeError());
   llvm::Error error = tile.pipeline ? checkTile(*problem, tile, *target)
                                     : checkBlocks(*problem, tile);
   if (error)
@@ -224,6 +218,11 @@ static LogicalResult checkManifestNames(const DimensionClasses &dims) {
              << role.name << "'; rename it by attnfuse.name";
   }
   return success();
+}
+
+/// The parts that keys are split in at every launch.
+static int64_t getNumParts(const KernelTile &tile) {
+  return std::max<int64_t>(tile.keySplits, 1);
 }
 
 namespace {
@@ -256,8 +255,17 @@ private:
   /// does.
   LogicalResult addVersions(const FunctionBody &way, const Twine &name,
                             const Condition &when, bool isLast);
+  /// A version that splits keys where the sizes of a launch have it, if any
+  /// may.
+  void addSplitVersion(const FunctionBody &way, const Twine &name,
+                       const KernelTile &tile, const Condition &when);
+  /// A version whose keys are split in `numParts`, if that is not 1.
   void addVersion(const FunctionBody &way, const Twine &name,
-                  const KernelTile &tile, const Condition &when);
+                  const KernelTile &tile, const Condition &when,
+                  const llvm::json::Value &numParts = 1);
+  llvm::json::Object addCombine(AttentionOp op, const Twine &name,
+                                const PartialResults &partials);
+  KernelResources getResources(AttentionOp op, const KernelTile &tile) const;
   llvm::json::Object addRotation(RopeOp op, bool releasesDependents);
 
   func::FuncOp function;
@@ -355,49 +363,94 @@ LogicalResult FunctionConverter::addVersions(const FunctionBody &way,
       tile.pipeline && staged)
     hasMaps = getTensorMapCondition(
         manifest.getTensors().find(staged->tensor)->second);
-  if (tile.pipeline && isChosen(op, *problem, *target))
+  Condition here = both(when, hasMaps);
+  if (tile.keySplits == 0 && target)
+    addSplitVersion(way, name, getTileForSplitKeys(op, *problem, *target),
+                    here);
+  if (tile.pipeline && tile.keySplits <= 1)
     if (std::optional<KernelTile> small =
-            chooseTileForFewRows(*problem, tile, *target))
-      addVersion(
-          way, name + "$few_rows", *small,
-          both(both(when, hasMaps), manifest.getFewTilesCondition(tile.tileM)));
-  addVersion(way, name, tile, both(when, hasMaps));
+            getTileForFewRows(op, *problem, *target))
+      addVersion(way, name + "$few_rows", *small,
+                 both(here, manifest.getFewTilesCondition(tile.tileM)));
+  addVersion(way, name, tile, here, getNumParts(tile));
   if (!hasMaps || !isLast)
     return success();
   llvm::Expected<KernelTile> other = chooseUnpipelinedTile(*problem, *target);
   if (!other)
     return op.emitOpError() << llvm::toString(other.takeError());
-  addVersion(way, name + "$any_strides", *other, when);
+  other->keySplits = tile.keySplits;
+  if (tile.keySplits == 0)
+    addSplitVersion(way, name + "$any_strides", *other, when);
+  addVersion(way, name + "$any_strides", *other, when, getNumParts(*other));
   return success();
+}
+
+KernelResources FunctionConverter::getResources(AttentionOp op,
+                                                const KernelTile &tile) const {
+  KernelTraits traits = getKernelTraits(op);
+  return tile.pipeline ? getKernelResources(traits, tile, *target)
+                       : getUnpipelinedResources(traits, tile);
+}
+
+void FunctionConverter::addSplitVersion(const FunctionBody &way,
+                                        const Twine &name,
+                                        const KernelTile &tile,
+                                        const Condition &when) {
+  int64_t blocksPerSm =
+      getBlocksPerSm(getResources(way.attention, tile), *target);
+  KeySplits splits(way.attention, manifest.getSizes(),
+                   {tile.tileM, tile.tileN, std::max<int64_t>(blocksPerSm, 1)},
+                   *target);
+  if (splits.mayPay)
+    addVersion(way, name + "$split_keys", tile,
+               both(when, splits.pays().getJson()), splits.count.getJson());
 }
 
 void FunctionConverter::addVersion(const FunctionBody &way, const Twine &name,
                                    const KernelTile &tile,
-                                   const Condition &when) {
+                                   const Condition &when,
+                                   const llvm::json::Value &numParts) {
   AttentionOp op = way.attention;
   llvm::json::Array kernels;
   for (RopeOp rotation : way.rotations)
     kernels.push_back(addRotation(rotation, rotation == way.rotations.back() &&
                                                 target &&
                                                 target->hasWarpgroupMma()));
+  std::optional<PartialResults> partials;
+  if (numParts != 1)
+    partials = manifest.addPartials(numParts,
+                                    target && target->hasProgrammaticLaunch());
   b.setInsertionPointToEnd(module.getBody());
-  KernelTraits traits = getKernelTraits(op);
-  KernelResources resources = tile.pipeline
-                                  ? getKernelResources(traits, tile, *target)
-                                  : getUnpipelinedResources(traits, tile);
+  KernelResources resources = getResources(op, tile);
   LLVM::LLVMFuncOp kernel =
       createKernel(b, op.getLoc(), name, tile.getThreads(),
                    tile.pipeline ? resources.pipelinedBlocks : 1);
-  KernelAbi abi(kernel, manifest.getTensors());
+  KernelAbi abi(kernel, manifest.getTensors(), partials);
   if (tile.pipeline)
     sm90::buildAttentionForward(op, tile, kernel, sharedMemory, abi, *target);
   else
     sm80::buildAttentionForward(op, tile, kernel, sharedMemory, abi);
   // It waits for the rotation where it reads what that writes.
   bool startsEarly = tile.pipeline && !way.rotations.empty();
-  kernels.push_back(manifest.describeAttention(
-      kernel.getName(), tile, resources, abi.finalize(), startsEarly));
+  kernels.push_back(manifest.describeAttention(kernel.getName(), tile,
+                                               resources, abi.finalize(),
+                                               startsEarly, numParts));
+  if (partials)
+    kernels.push_back(addCombine(op, name + "$combine", *partials));
   manifest.addVersion(std::move(kernels), when);
+}
+
+llvm::json::Object
+FunctionConverter::addCombine(AttentionOp op, const Twine &name,
+                              const PartialResults &partials) {
+  b.setInsertionPointToEnd(module.getBody());
+  LLVM::LLVMFuncOp kernel =
+      createKernel(b, op.getLoc(), name, CombineGrid::kThreads, 1);
+  KernelAbi abi(kernel, manifest.getTensors(), partials);
+  CombineGrid grid = manifest.getCombineGrid(partials);
+  buildCombinePartials(op, grid, kernel, sharedMemory, abi);
+  return manifest.describeCombine(kernel.getName(), grid, abi.finalize(),
+                                  partials.combinesEarly);
 }
 
 llvm::json::Object FunctionConverter::addRotation(RopeOp op,

@@ -91,19 +91,42 @@ void ManifestBuilder::addWorkspace(RopeOp rotation) {
     tensor.shape.append(rotation.getInput().getType().getShape().begin(),
                         rotation.getInput().getType().getShape().end());
   }
-  tensor.name += ".rotated";
-  auto isTaken = [&](StringRef name) {
-    return llvm::any_of(
-        tensors, [&](const auto &entry) { return entry.second.name == name; });
-  };
-  while (isTaken(tensor.name))
-    tensor.name += "_";
-  workspace.push_back(json::Object{
-      {"name", std::string(tensor.name)},
-      {"role", "rotated"},
-      {"type", getTypeName(rotation.getInput().getType().getElementType())},
-      {"shape", json::Array(tensor.shape)}});
+  tensor.name =
+      addWorkspace(tensor.name + ".rotated", "rotated",
+                   getTypeName(rotation.getInput().getType().getElementType()),
+                   json::Array(tensor.shape));
   tensors[rotation.getResult()] = std::move(tensor);
+}
+
+std::string ManifestBuilder::addWorkspace(std::string name, StringRef role,
+                                          StringRef type, json::Array shape) {
+  auto isTaken = [&] {
+    return llvm::any_of(
+               tensors,
+               [&](const auto &entry) { return entry.second.name == name; }) ||
+           llvm::any_of(workspace, [&](const json::Value &entry) {
+             return entry.getAsObject()->getString("name") == name;
+           });
+  };
+  while (isTaken())
+    name += "_";
+  workspace.push_back(json::Object{{"name", name},
+                                   {"role", role.str()},
+                                   {"type", type.str()},
+                                   {"shape", std::move(shape)}});
+  return name;
+}
+
+PartialResults ManifestBuilder::addPartials(const json::Value &count,
+                                            bool combinesEarly) {
+  std::string output = tensors.find(op.getOutput())->second.name;
+  auto add = [&](StringRef suffix, StringRef role, int64_t columns) {
+    json::Array shape{getDim(op.getQuery(), 0), getDim(op.getQuery(), 1), count,
+                      getDim(op.getQuery(), 2), columns};
+    return addWorkspace((output + suffix).str(), role, "f32", std::move(shape));
+  };
+  return {count, add(".parts", "partial_output", op.getValueHeadDim()),
+          add(".states", "partial_states", 2), combinesEarly};
 }
 
 json::Object ManifestBuilder::describe(Value tensor, Type type,
@@ -211,23 +234,46 @@ json::Value ManifestBuilder::getFewTilesCondition(int64_t tileM) {
   return apply("max", std::move(isFew), std::move(isShort));
 }
 
-json::Object
-ManifestBuilder::describeAttention(StringRef name, const KernelTile &tile,
-                                   const KernelResources &resources,
-                                   json::Array parameters, bool startsEarly) {
+json::Object ManifestBuilder::describeAttention(
+    StringRef name, const KernelTile &tile, const KernelResources &resources,
+    json::Array parameters, bool startsEarly, const json::Value &numParts) {
   json::Value blocks = getNumTiles(tile.tileM);
-  // Pipelined blocks stay and take one tile after the other.
-  if (tile.pipeline) {
-    addCheck(apply("le", getNumTiles(tile.tileM), kMaxLength),
+  if (tile.pipeline)
+    addCheck(apply("le", blocks, kMaxLength),
              "2^30 or more tiles of queries; split the batch");
+  if (numParts != 1)
+    blocks = apply("mul", std::move(blocks), numParts);
+  // Pipelined blocks stay and take one tile after the other.
+  else if (tile.pipeline)
     blocks = apply("min", std::move(blocks),
                    apply("mul", "$sm_count", resources.pipelinedBlocks));
-  }
   json::Object kernel{{"name", name.str()},
                       {"block", json::Array{tile.getThreads(), 1, 1}},
                       {"grid", json::Array{std::move(blocks), 1, 1}},
                       {"shared_memory", resources.sharedMemory},
                       {"parameters", std::move(parameters)}};
+  if (startsEarly)
+    kernel["starts_early"] = true;
+  return kernel;
+}
+
+CombineGrid ManifestBuilder::getCombineGrid(const PartialResults &partials) {
+  json::Value heads =
+      apply("mul", getDim(op.getQuery(), 0), getDim(op.getQuery(), 1));
+  return CombineGrid(apply("mul", std::move(heads), getDim(op.getQuery(), 2)),
+                     partials);
+}
+
+json::Object ManifestBuilder::describeCombine(StringRef name,
+                                              const CombineGrid &grid,
+                                              json::Array parameters,
+                                              bool startsEarly) {
+  json::Object kernel{
+      {"name", name.str()},
+      {"block", json::Array{CombineGrid::kThreads, 1, 1}},
+      {"grid", json::Array{grid.blocks, 1, 1}},
+      {"shared_memory", CombineGrid::getSharedMemory(op.getValueHeadDim())},
+      {"parameters", std::move(parameters)}};
   if (startsEarly)
     kernel["starts_early"] = true;
   return kernel;

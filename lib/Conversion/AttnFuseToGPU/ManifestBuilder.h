@@ -11,6 +11,7 @@
 #include "attnfuse/Analysis/DimensionClasses.h"
 #include "attnfuse/Analysis/RotationCalculus.h"
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "attnfuse/KernelGen/CombinePartials.h"
 #include "attnfuse/KernelGen/KernelAbi.h"
 #include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/KernelGen/Rotation.h"
@@ -35,6 +36,10 @@ public:
   /// The rotation's result is a tensor of the workspace.
   void addWorkspace(RopeOp rotation);
 
+  /// Tensors of the workspace for `count` parts of the results.
+  kernelgen::PartialResults addPartials(const llvm::json::Value &count,
+                                        bool combinesEarly);
+
   /// Whether tiles of `tileM` rows are too few to fill the machine for long.
   llvm::json::Value getFewTilesCondition(int64_t tileM);
 
@@ -42,7 +47,15 @@ public:
   llvm::json::Object describeAttention(StringRef name, const KernelTile &tile,
                                        const KernelResources &resources,
                                        llvm::json::Array parameters,
-                                       bool startsEarly);
+                                       bool startsEarly,
+                                       const llvm::json::Value &numParts = 1);
+  /// How the kernel is launched that combines parts.
+  kernelgen::CombineGrid
+  getCombineGrid(const kernelgen::PartialResults &partials);
+  llvm::json::Object describeCombine(StringRef name,
+                                     const kernelgen::CombineGrid &grid,
+                                     llvm::json::Array parameters,
+                                     bool startsEarly);
   llvm::json::Object describeRotation(StringRef name, RopeOp rotation,
                                       llvm::json::Array parameters);
   /// Adds a version of the function. All but the last added have a condition,
@@ -60,6 +73,9 @@ private:
   /// Every call must have `holds` 1. Drops what is 1 in all calls.
   void addCheck(llvm::json::Value holds, const Twine &message);
   void addChecks();
+  /// Adds a tensor to the workspace under `name`, or a name like it.
+  std::string addWorkspace(std::string name, StringRef role, StringRef type,
+                           llvm::json::Array shape);
   void addRotationChecks(StringRef of,
                          const kernelgen::RotationOperands &rotation,
                          llvm::json::Value length);

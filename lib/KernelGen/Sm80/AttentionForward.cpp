@@ -14,6 +14,7 @@
 #include "attnfuse/KernelGen/SharedLayout.h"
 #include "attnfuse/KernelGen/Sm80/Atoms.h"
 #include "attnfuse/KernelGen/Sm80/TileCopy.h"
+#include "attnfuse/KernelGen/Sm90/Atoms.h"
 #include "attnfuse/KernelGen/ValueFilter.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 
@@ -129,6 +130,8 @@ ForwardKernel::LoopState::unflatten(ValueRange values, const LoopState &like) {
 //===----------------------------------------------------------------------===//
 
 void ForwardKernel::build() {
+  if (problem.splitsKeys() && abi.getPartials()->combinesEarly)
+    sm90::releaseDependents(b);
   buildIndices();
   b.whileLoop(
       b.i32(Compute), [&](ValueRange mode) { return b.lt(mode[0], NumModes); },
@@ -145,14 +148,18 @@ void ForwardKernel::buildIndices() {
   laneRow = b.divU(lane, 4);
   laneColumn = b.shl(b.remU(lane, 4), 1);
 
-  Value block = b.blockId();
+  Value block = b.blockId(), keyPart;
+  if (problem.splitsKeys()) {
+    keyPart = b.remU(block, problem.numParts);
+    block = b.divU(block, problem.numParts);
+  }
   Value numTiles = b.ceilDiv(problem.nq, tile.tileM);
   Value rowBlock = b.remU(block, numTiles);
   // Below a diagonal the last tile has the most keys: long tiles first.
   if (problem.limits.upper)
     rowBlock = b.sub(b.sub(numTiles, 1), rowBlock);
-  query =
-      problem.getQueryTile(b, b.divU(block, numTiles), rowBlock, tile.tileM);
+  query = problem.getQueryTile(b, b.divU(block, numTiles), rowBlock, tile.tileM,
+                               keyPart);
   Value row = b.add(b.add(query.firstRow, warpRow), laneRow);
   scoreTile.emplace(problem, query, scoreShape, row, laneColumn);
   outputRows.emplace(problem, query, outputShape, row, laneColumn);
@@ -420,8 +427,7 @@ Value ForwardKernel::buildEpilogue(LoopState state, Value mode) {
       },
       [&]() -> Values {
         storeOutput(state.output);
-        if (abi.has(op.getLse()))
-          outputRows->storeLogSumExp(b, normalizer, state.rows);
+        outputRows->storeStates(b, normalizer, state.rows);
         return {};
       });
   Value again = b.barrierAny(b.notI(b.eqF(probe, b.f32(0))));

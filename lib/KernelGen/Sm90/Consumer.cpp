@@ -218,7 +218,9 @@ TileRotation::Rows Consumer::getRotatedRows(const QueryTile &tile) {
 }
 
 bool Consumer::loadsTablesAhead() const {
-  return context.queryRotation && getRotation().isOneBatch(kWarpgroupRows);
+  // Where keys are split there is no tile after the first.
+  return context.queryRotation && !problem.splitsKeys() &&
+         getRotation().isOneBatch(kWarpgroupRows);
 }
 
 Values Consumer::loadTables(const QueryTile &tile) {
@@ -554,7 +556,6 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
 
 void Consumer::buildEpilogue(LoopState state, Value round) {
   Part part(b, "epilogue");
-  AttentionOp op = problem.getOp();
   // They arrive while the results are stored.
   if (loadsTablesAhead())
     tables = loadTables(context.order.getNextTile(b, round));
@@ -574,21 +575,13 @@ void Consumer::buildEpilogue(LoopState state, Value round) {
     waitStoresReadIf(b, isGroupLeader);
     syncNamed(b, groupBarrier, kWarpgroupThreads);
   }
+  // Before rows are computed anew, so that no register holds them meanwhile.
+  outputRows->storeStates(b, normalizer, state.rows);
   buildStore(state.output);
-  Values rows = OnlineNormalizer::flatten(state.rows);
-  rows = b.ifElse(
-      b.anyLane(b.notI(b.eqF(probe, b.f32(0)))), ValueRange(rows).getTypes(),
-      [&] {
-        return OnlineNormalizer::flatten(replaceNonFiniteRows(state.rows));
-      },
-      [&] { return rows; });
+  b.ifThen(b.anyLane(b.notI(b.eqF(probe, b.f32(0)))),
+           [&] { replaceNonFiniteRows(); });
   if (context.stagesOutput())
     storeStaged(round);
-  if (problem.getAbi().has(op.getLse())) {
-    ValueRange range(rows);
-    state.rows = OnlineNormalizer::takeRows(range, state.rows.size());
-    outputRows->storeLogSumExp(b, normalizer, state.rows);
-  }
 }
 
 void Consumer::buildStore(ArrayRef<Value> output) {
@@ -601,8 +594,7 @@ void Consumer::buildStore(ArrayRef<Value> output) {
         packPairs(b, output.slice(part * size, size), problem.getOutputType()));
 }
 
-ExactRows::Rows
-Consumer::replaceNonFiniteRows(ArrayRef<OnlineNormalizer::Row> rows) {
+void Consumer::replaceNonFiniteRows() {
   Value row = b.add(query.firstRow, tileRow);
   syncWarp(b);
   ExactRows::Rows exact =
@@ -611,8 +603,9 @@ Consumer::replaceNonFiniteRows(ArrayRef<OnlineNormalizer::Row> rows) {
             // What is finite stays, so that it does not depend on what the
             // warp's other rows hold.
             if (!context.stagesOutput()) {
-              OutputRows(problem, query, ExactRows::kShape, row, tileColumn,
-                         column)
+              // Else the addresses are made before the loops over the keys.
+              OutputRows(problem, query, ExactRows::kShape, pin(b, {row})[0],
+                         tileColumn, column)
                   .replaceNonFinite(b, output);
               return;
             }
@@ -624,13 +617,8 @@ Consumer::replaceNonFiniteRows(ArrayRef<OnlineNormalizer::Row> rows) {
               pair = replaceNonFinite(b, pair, other, type);
             storeMatrix(b, address, staged);
           });
-  for (auto [state, old] : llvm::zip_equal(exact, rows)) {
-    // A row's sum is a number iff its reference and weights are.
-    Value isNumber = b.eqF(old.sum, old.sum);
-    state.reference = b.select(isNumber, old.reference, state.reference);
-    state.sum = b.select(isNumber, old.sum, state.sum);
-  }
-  return exact;
+  OutputRows(problem, query, outputShape, pin(b, {row})[0], tileColumn)
+      .replaceNaNStates(b, normalizer, exact);
 }
 
 Value Consumer::getStagedAddress(Value column) {

@@ -78,9 +78,9 @@ private:
   void waitNextKey(const LoopState &state);
   /// Stores the output, or stages it for the accelerator.
   void buildStore(ArrayRef<Value> output);
-  /// Replaces what is not finite in the warp's rows, stored or staged, and in
-  /// their states.
-  ExactRows::Rows replaceNonFiniteRows(ArrayRef<OnlineNormalizer::Row> rows);
+  /// Replaces what is not finite in the warp's rows and in what is kept of
+  /// them, stored or staged.
+  void replaceNonFiniteRows();
   /// Where the lane stages its row of 16 columns from `column` on.
   Value getStagedAddress(Value column);
   void storeStaged(Value round);

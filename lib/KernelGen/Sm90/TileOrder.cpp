@@ -39,7 +39,8 @@ static json::Value getHeadsPerSection(const AttentionProblem &problem,
 }
 
 static TileLengths getLengths(const AttentionProblem &problem) {
-  if (!problem.limits.upper)
+  // Where keys are split, all blocks begin at once with what they get.
+  if (!problem.limits.upper || problem.splitsKeys())
     return TileLengths::Equal;
   AttentionOp op = problem.getOp();
   return problem.limits.lower || op.getRowOffsets() ? TileLengths::Any
@@ -52,7 +53,11 @@ static TileDeal getDeal(KernelBuilder &b, const AttentionProblem &problem,
   Value batch = b.toI32(abi.getDim(b, problem.getOp().getQuery(), 0));
   Value headsPerSection =
       b.toI32(abi.getValue(b, getHeadsPerSection(problem, l2Bytes)));
-  return TileDeal(b, b.blockId(), b.gridSize(), b.mul(batch, problem.numHeads),
+  Value heads = b.mul(batch, problem.numHeads);
+  // Each part is dealt out like a head.
+  if (problem.splitsKeys())
+    heads = b.mul(heads, problem.numParts);
+  return TileDeal(b, b.blockId(), b.gridSize(), heads,
                   b.ceilDiv(problem.nq, tileM), headsPerSection,
                   getLengths(problem));
 }
@@ -64,7 +69,12 @@ TileOrder::TileOrder(KernelBuilder &b, const AttentionProblem &problem,
 
 QueryTile TileOrder::getTile(KernelBuilder &b, Value round) const {
   TileDeal::Tile tile = deal.getTile(b, round);
-  return problem.getQueryTile(b, tile.head, tile.rowBlock, tileM);
+  Value part;
+  if (problem.splitsKeys()) {
+    part = b.remU(tile.head, problem.numParts);
+    tile.head = b.divU(tile.head, problem.numParts);
+  }
+  return problem.getQueryTile(b, tile.head, tile.rowBlock, tileM, part);
 }
 
 QueryTile TileOrder::getNextTile(KernelBuilder &b, Value round) const {

@@ -1,11 +1,13 @@
 // RUN: attnfuse-opt %s --attnfuse-select-schedule --convert-attnfuse-to-gpu | FileCheck %s
 
-// A version for few rows and, where an operand comes by a tensor map, one for tensors of which no map
-// can be made; a tile that was asked for, or is small already, has no smaller version.
+// A version that splits keys (split-keys.mlir), one for few rows and, where an operand comes by a
+// tensor map, ones for tensors of which no map can be made; a tile that was asked for, or is small
+// already, has no smaller version.
 
 module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK-LABEL: gpu.module @dense_kernels attributes {attnfuse.manifest =
 // CHECK-SAME:    \22versions\22:[{\22kernels\22:[{
+// CHECK-SAME:      \22name\22:\22dense$split_keys\22
 // CHECK-SAME:      \22name\22:\22dense$few_rows\22
 // CHECK-SAME:      \22when\22:[\22le\22,[\22mul\22,[\22ceildiv\22,\22Nq\22,128],[\22mul\22,\22B\22,8]],[\22mul\22,3,\22$sm_count\22]]}
 // CHECK-SAME:      \22name\22:\22dense\22
@@ -23,6 +25,7 @@ func.func @dense(%q: tensor<?x8x?x128xbf16>, %k: tensor<?x8x?x128xbf16>, %v: ten
 // CHECK-SAME:      \22name\22:\22bias$few_rows\22
 // CHECK-SAME:      \22when\22:[\22mul\22,[\22mul\22,[\22eq\22,[\22mod\22,\22$address.bias\22,16],0],[\22eq\22,\22$stride.bias.3\22,1],[\22le\22,0,\22$stride.bias.0\22],[\22eq\22,[\22mod\22,\22$stride.bias.0\22,8],0]
 // CHECK-SAME:      \22kind\22:\22tensor_map\22,\22of\22:\22bias\22
+// CHECK-SAME:      \22name\22:\22bias$any_strides$split_keys\22
 // CHECK-SAME:      \22name\22:\22bias$any_strides\22
 // The tile of the bias is loaded after that of K; the version for any strides reads global memory.
 // CHECK:         llvm.func @bias(
@@ -51,7 +54,8 @@ func.func @short(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x8x?x64xbf16>, %v: tenso
 }
 
 // CHECK-LABEL: gpu.module @asked_for_kernels attributes {attnfuse.manifest =
-// CHECK-NOT:     versions
+// CHECK-NOT:     few_rows
+// CHECK:         llvm.func @asked_for$split_keys(
 // CHECK:         llvm.func @asked_for(
 func.func @asked_for(%q: tensor<?x8x?x128xbf16>, %k: tensor<?x8x?x128xbf16>, %v: tensor<?x8x?x128xbf16>) -> tensor<?x8x?x128xbf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%v) softmax schedule <tile_m = 128, tile_n = 64, warps = 8, q_in_registers = false, pipeline = <stages = 2, ping_pong = true, row_order = joint, partial_sums = 1, partial_maxima = 1, skip_rescale = false, product_wait = end>> {scale = 0.125 : f64} : (tensor<?x8x?x128xbf16>, tensor<?x8x?x128xbf16>, tensor<?x8x?x128xbf16>) -> tensor<?x8x?x128xbf16>
@@ -59,8 +63,8 @@ func.func @asked_for(%q: tensor<?x8x?x128xbf16>, %k: tensor<?x8x?x128xbf16>, %v:
 }
 
 // CHECK-LABEL: gpu.module @decode_kernels attributes {attnfuse.manifest =
-// CHECK-SAME:    \22kernels\22:[{
-// CHECK-NOT:     versions
+// CHECK-NOT:     few_rows
+// CHECK:         llvm.func @decode$split_keys(
 // CHECK:         llvm.func @decode(
 func.func @decode(%q: tensor<?x8x1x128xbf16>, %k: tensor<?x8x?x128xbf16>, %v: tensor<?x8x?x128xbf16>) -> tensor<?x8x1x128xbf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%v) softmax {scale = 0.125 : f64} : (tensor<?x8x1x128xbf16>, tensor<?x8x?x128xbf16>, tensor<?x8x?x128xbf16>) -> tensor<?x8x1x128xbf16>

@@ -5,10 +5,14 @@
 // RUN: attnfuse-compile %s --chip=sm_80 --explain -o %t.ptx | FileCheck %s --check-prefix=ONE
 
 // CHECK: launches the first that applies:
+// CHECK-NEXT: biased$split_keys, then biased$split_keys$combine, by the layout of bias, B, Nq
 // CHECK-NEXT: biased$few_rows, by the layout of bias, Nq, B
 // CHECK-NEXT: biased, by the layout of bias{{$}}
+// CHECK-NEXT: biased$any_strides$split_keys, then biased$any_strides$split_keys$combine, by B, Nq
 // CHECK-NEXT: biased$any_strides{{$}}
-// ONE: launches: biased{{$}}
+// ONE: launches the first that applies:
+// ONE-NEXT: biased$split_keys, then biased$split_keys$combine, by B, Nq
+// ONE-NEXT: biased{{$}}
 
 func.func @biased(%q: tensor<?x8x?x64xf16>, %bias: tensor<?x8x?x?xf16>) -> tensor<?x8x?x64xf16> {
   %s = attnfuse.scaled_dot_product %q, %q : tensor<?x8x?x64xf16>, tensor<?x8x?x64xf16> -> tensor<?x8x?x?xf32>

@@ -11,7 +11,9 @@
 // CHECK-NEXT: written: rope, rope, scaled_dot_product, full, causal, alibi, block_sparse, softmax, weighted_sum
 // CHECK-NEXT: fused: all of it, into one attention
 // CHECK-NEXT: launches the first that applies:
+// CHECK-NEXT:   all_at_once$fused$split_keys, then all_at_once$fused$split_keys$combine, by nnz, B, Nq, Nkv
 // CHECK-NEXT:   all_at_once$fused, by nnz, B, Nq, Nkv
+// CHECK-NEXT:   all_at_once$rotate, then all_at_once$split_keys, then all_at_once$split_keys$combine, by B, Nq, nnz
 // CHECK-NEXT:   all_at_once$rotate, then all_at_once{{$}}
 // CHECK-NEXT: rotates q in the kernel: half
 // CHECK-NEXT: rotates k in the kernel or before it, by the sizes of a launch: half
@@ -22,10 +24,13 @@
 // CHECK-NEXT: tile: {{[0-9]+}} queries x {{16|32}} keys, {{[0-9]}} warps, q in {{registers|shared memory}}
 // CHECK-NEXT: takes: {{[0-9]+}} bytes of shared memory of 101376, about {{[0-9]+}} registers per thread (an estimate; the assembler may take up to 255)
 // CHECK-NEXT: blocks per SM: at most {{[1-9][0-9]*}} by shared memory and threads, {{[1-9][0-9]*}} if the estimate of registers holds
+// CHECK-NEXT: keys: split where a launch has too few query tiles of {{[0-9]+}} to fill the machine, by its sizes
 // CHECK: window for rtx3090 (sm_86):
 // CHECK-NEXT: written: scaled_dot_product, sliding_window, relu_attention, weighted_sum
 // CHECK-NEXT: fused: all of it, into one attention
-// CHECK-NEXT: launches: window{{$}}
+// CHECK-NEXT: launches the first that applies:
+// CHECK-NEXT:   window$split_keys, then window$split_keys$combine, by B, Nq
+// CHECK-NEXT:   window{{$}}
 // CHECK-NEXT: keys visible to query i: i + off - 3 to Nkv - 1, off = 0
 // CHECK-NEXT: normalizer: relu_sum
 

@@ -21,6 +21,44 @@ using namespace mlir::attnfuse;
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuseDialect.cpp.inc"
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuseEnums.cpp.inc"
 
+//===----------------------------------------------------------------------===//
+// The end of a schedule: `, key_splits = 4, pipeline = <...>`, either absent
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseScheduleOptions(AsmParser &parser, int64_t &keySplits,
+                                        PipelineAttr &pipeline) {
+  keySplits = 0;
+  if (failed(parser.parseOptionalComma()))
+    return success();
+  if (succeeded(parser.parseOptionalKeyword("key_splits"))) {
+    if (parser.parseEqual() || parser.parseInteger(keySplits))
+      return failure();
+    if (failed(parser.parseOptionalComma()))
+      return success();
+  }
+  llvm::SMLoc loc = parser.getCurrentLocation();
+  if (failed(parser.parseOptionalKeyword("pipeline")))
+    return parser.emitError(loc, "expected 'key_splits' or 'pipeline'");
+  if (parser.parseEqual())
+    return failure();
+  // By its name too, if it has one.
+  FailureOr<PipelineAttr> parsed = FieldParser<PipelineAttr>::parse(parser);
+  if (failed(parsed))
+    return failure();
+  pipeline = *parsed;
+  return success();
+}
+
+static void printScheduleOptions(AsmPrinter &printer, int64_t keySplits,
+                                 PipelineAttr pipeline) {
+  if (keySplits != 0)
+    printer << ", key_splits = " << keySplits;
+  if (pipeline) {
+    printer << ", pipeline = ";
+    printer.printStrippedAttrOrType(pipeline);
+  }
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuseAttrs.cpp.inc"
 
@@ -246,7 +284,8 @@ LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t tileM, int64_t tileN, int64_t warps,
-                                   bool, PipelineAttr pipeline) {
+                                   bool, int64_t keySplits,
+                                   PipelineAttr pipeline) {
   if (warps < 1 || warps > 32)
     return emitError() << "expected 1 to 32 warps, got " << warps;
   // A warp owns whole 16-row MMA tiles, and the weighted sum steps 16 keys.
@@ -262,6 +301,9 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (tileN < 1 || tileN % 16 != 0)
     return emitError() << "expected tile_n to be a multiple of 16, got "
                        << tileN;
+  if (keySplits < 0 || keySplits > kMaxKeySplits)
+    return emitError() << "expected key_splits from 0 to " << kMaxKeySplits
+                       << ", got " << keySplits;
   if (!pipeline)
     return success();
   if (warps % 4 != 0 || warps > 12)

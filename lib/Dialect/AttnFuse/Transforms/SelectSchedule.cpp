@@ -102,8 +102,9 @@ KernelTraits mlir::attnfuse::getKernelTraits(AttentionOp op) {
 }
 
 KernelTile mlir::attnfuse::getKernelTile(ScheduleAttr schedule) {
-  KernelTile tile{schedule.getTileM(), schedule.getTileN(), schedule.getWarps(),
-                  schedule.getQInRegisters(), std::nullopt};
+  KernelTile tile{schedule.getTileM(), schedule.getTileN(),
+                  schedule.getWarps(), schedule.getQInRegisters(),
+                  std::nullopt,        schedule.getKeySplits()};
   if (PipelineAttr pipeline = schedule.getPipeline())
     tile.pipeline = {pipeline.getStages(),        pipeline.getPingPong(),
                      pipeline.getRowOrder(),      pipeline.getPartialSums(),
@@ -121,17 +122,51 @@ ScheduleAttr mlir::attnfuse::getScheduleAttr(MLIRContext *context,
                           from->partialSums, from->partialMaxima,
                           from->skipRescale, from->productWait);
   return ScheduleAttr::get(context, tile.tileM, tile.tileN, tile.warps,
-                           tile.qInRegisters, pipeline);
+                           tile.qInRegisters, tile.keySplits, pipeline);
+}
+
+std::optional<KernelTile> mlir::attnfuse::getTileForFewRows(
+    AttentionOp op, const ScheduleProblem &problem, const TargetInfo &target) {
+  llvm::Expected<KernelTile> tile = chooseTile(problem, target);
+  if (!tile) {
+    llvm::consumeError(tile.takeError());
+    return std::nullopt;
+  }
+  tile->keySplits = op.getScheduleAttr().getKeySplits();
+  if (attnfuse::getScheduleAttr(op.getContext(), *tile) != op.getScheduleAttr())
+    return std::nullopt;
+  return chooseTileForFewRows(problem, *tile, target);
+}
+
+KernelTile mlir::attnfuse::getTileForSplitKeys(AttentionOp op,
+                                               const ScheduleProblem &problem,
+                                               const TargetInfo &target) {
+  KernelTile tile = getKernelTile(op.getScheduleAttr());
+  if (!tile.pipeline)
+    return tile;
+  tile = getTileForFewRows(op, problem, target).value_or(tile);
+  // The place of a part takes registers through the loop, and a walk that waits
+  // for memory gains nothing by those of q.
+  tile.qInRegisters = false;
+  return tile;
 }
 
 namespace {
 struct SelectSchedulePass
     : attnfuse::impl::AttnFuseSelectSchedulePassBase<SelectSchedulePass> {
+  using Base::Base;
+
   void runOnOperation() override {
     SmallVector<AttentionOp> ops;
     getOperation()->walk([&](AttentionOp op) { ops.push_back(op); });
     if (ops.empty())
       return;
+    if (keySplits < 0 || keySplits > kMaxKeySplits) {
+      emitError(ops.front().getLoc())
+          << "expected 'key-splits' from 0 to " << kMaxKeySplits << ", got "
+          << int64_t(keySplits);
+      return signalPassFailure();
+    }
     llvm::Expected<TargetInfo> target = getTargetOf(getOperation());
     if (!target) {
       emitError(ops.front().getLoc(), llvm::toString(target.takeError()));
@@ -149,14 +184,16 @@ struct SelectSchedulePass
     FailureOr<ScheduleProblem> problem = getScheduleProblem(op);
     if (failed(problem))
       return failure();
-    if (ScheduleAttr given = op.getScheduleAttr()) {
-      if (llvm::Error error = checkTile(*problem, getKernelTile(given), target))
-        return op.emitOpError() << llvm::toString(std::move(error));
-      return success();
-    }
-    llvm::Expected<KernelTile> tile = chooseTile(*problem, target);
+    ScheduleAttr given = op.getScheduleAttr();
+    llvm::Expected<KernelTile> tile =
+        given ? getKernelTile(given) : chooseTile(*problem, target);
     if (!tile)
       return op.emitOpError() << llvm::toString(tile.takeError());
+    if (given)
+      if (llvm::Error error = checkTile(*problem, *tile, target))
+        return op.emitOpError() << llvm::toString(std::move(error));
+    if (tile->keySplits == 0)
+      tile->keySplits = keySplits;
     op.setScheduleAttr(attnfuse::getScheduleAttr(&getContext(), *tile));
     return success();
   }

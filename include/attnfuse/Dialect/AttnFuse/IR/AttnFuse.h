@@ -40,6 +40,9 @@ namespace mlir::attnfuse {
 /// sums of a few of them and of lengths cannot overflow 64 bits.
 constexpr int64_t kMaxExtent = int64_t(1) << 31;
 
+/// Most blocks that may share the keys of a query tile.
+constexpr int64_t kMaxKeySplits = 1024;
+
 /// Lower scores are taken as this (spec S5). A softmax in base 2 can multiply
 /// it by log2(e) without overflow, which the lowest f32 would not survive.
 constexpr double kLowestScore = -0x1p127;

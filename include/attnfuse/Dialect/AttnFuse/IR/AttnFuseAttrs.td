@@ -208,14 +208,21 @@ def AttnFuse_ScheduleAttr : AttnFuse_Attr<"Schedule", "schedule"> {
     `pipeline` the block has four more warps, which load, and `tile_m` is 16
     rows for each of the `warps`, which compute in groups of four.
 
+    `key_splits` is over how many blocks the keys of a query tile are spread,
+    whose parts a second kernel combines: 1 is never, up to 1024 are as many at
+    every launch, and 0, the default, leaves it to a model of the sizes of a
+    launch (docs/Architecture.md).
+
     Example: `#attnfuse.schedule<tile_m = 128, tile_n = 64, warps = 4, q_in_registers = false>`
   }];
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$warps,
                         "bool":$qInRegisters,
+                        DefaultValuedParameter<"int64_t", "0">:$keySplits,
                         OptionalParameter<"::mlir::attnfuse::PipelineAttr">:$pipeline);
   let assemblyFormat = [{
     `<` `tile_m` `=` $tileM `,` `tile_n` `=` $tileN `,` `warps` `=` $warps `,`
-    `q_in_registers` `=` $qInRegisters (`,` `pipeline` `=` $pipeline^)? `>`
+    `q_in_registers` `=` $qInRegisters ``
+    custom<ScheduleOptions>($keySplits, $pipeline) `>`
   }];
   let genVerifyDecl = 1;
 }

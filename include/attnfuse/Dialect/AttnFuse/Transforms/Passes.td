@@ -102,8 +102,11 @@ def AttnFuseSelectSchedulePass : Pass<"attnfuse-select-schedule"> {
     an op around it, and writes a `schedule` attribute on each `attnfuse.attention` that
     has none. A schedule that is given is checked against the machine's limits
     instead; one that does not fit is an error that names the limit, as is an
-    attention of types or sizes that no GPU kernel takes.
+    attention of types or sizes that no GPU kernel takes. `key-splits` becomes
+    the `key_splits` of every schedule that leaves it open.
   }];
+  let options = [Option<"keySplits", "key-splits", "int64_t", "0",
+                        "blocks that share a query tile's keys: 0 by model, 1 never">];
 }
 
 def AttnFuseDecideRotationPass : Pass<"attnfuse-decide-rotation"> {

@@ -20,6 +20,15 @@ FailureOr<ScheduleProblem> getScheduleProblem(AttentionOp op);
 KernelTile getKernelTile(ScheduleAttr schedule);
 /// What decides the resources of the op's kernels.
 KernelTraits getKernelTraits(AttentionOp op);
+/// The smaller tile that the op's kernels also come in, if the op has the tile
+/// that would be chosen, and not one that was asked for.
+std::optional<KernelTile> getTileForFewRows(AttentionOp op,
+                                            const ScheduleProblem &problem,
+                                            const TargetInfo &target);
+/// The tile of the version that splits keys, where the sizes of a launch may
+/// have it.
+KernelTile getTileForSplitKeys(AttentionOp op, const ScheduleProblem &problem,
+                               const TargetInfo &target);
 ScheduleAttr getScheduleAttr(MLIRContext *context, const KernelTile &tile);
 
 } // namespace mlir::attnfuse
