@@ -120,8 +120,12 @@ std::string ManifestBuilder::addWorkspace(std::string name, StringRef role,
 PartialResults ManifestBuilder::addPartials(const json::Value &count,
                                             bool combinesEarly) {
   std::string output = tensors.find(op.getOutput())->second.name;
+  // Of one part no version makes use: it needs no room, where a caller provides
+  // for all versions.
+  json::Value size =
+      count.getAsInteger() ? count : apply("mul", count, apply("le", 2, count));
   auto add = [&](StringRef suffix, StringRef role, int64_t columns) {
-    json::Array shape{getDim(op.getQuery(), 0), getDim(op.getQuery(), 1), count,
+    json::Array shape{getDim(op.getQuery(), 0), getDim(op.getQuery(), 1), size,
                       getDim(op.getQuery(), 2), columns};
     return addWorkspace((output + suffix).str(), role, "f32", std::move(shape));
   };

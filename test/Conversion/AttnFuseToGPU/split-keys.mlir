@@ -12,8 +12,8 @@ module attributes {attnfuse.target = #attnfuse.target<"h200">} {
 // CHECK-SAME:    \22shared_memory\22:4096,\22starts_early\22:true
 // CHECK-SAME:    \22when\22:[\22mul\22,[\22le\22,2,
 // CHECK-SAME:    \22name\22:\22decode\22
-// CHECK-SAME:    \22workspace\22:[{\22name\22:\22output.parts\22,\22role\22:\22partial_output\22,\22shape\22:[\22B\22,8,[\22max\22,{{.*}},1,128],\22type\22:\22f32\22}
-// CHECK-SAME:    {\22name\22:\22output.states\22,\22role\22:\22partial_states\22,\22shape\22:[\22B\22,8,[\22max\22,{{.*}},1,2],\22type\22:\22f32\22}]
+// CHECK-SAME:    \22workspace\22:[{\22name\22:\22output.parts\22,\22role\22:\22partial_output\22,\22shape\22:[\22B\22,8,[\22mul\22,[\22max\22,{{.*}},[\22le\22,2,{{.*}},1,128],\22type\22:\22f32\22}
+// CHECK-SAME:    {\22name\22:\22output.states\22,\22role\22:\22partial_states\22,\22shape\22:[\22B\22,8,[\22mul\22,[\22max\22,{{.*}},[\22le\22,2,{{.*}},1,2],\22type\22:\22f32\22}]
 
 // Nothing tells LLVM that the workspace is not written meanwhile.
 // CHECK:         llvm.func @decode$split_keys(
