@@ -153,64 +153,37 @@ void RowRotation::store(KernelBuilder &b, Value unit, const Features &features,
   }
 }
 
-SmallVector<TileRotation::Unit>
-TileRotation::getUnits(KernelBuilder &b, Value first, int64_t count) const {
-  SmallVector<Unit> units;
-  for (int64_t index = 0; index < count; ++index) {
-    Value unit = b.add(first, index * threads);
-    units.push_back({b.divU(unit, rows.getUnitsPerRow()),
-                     b.remU(unit, rows.getUnitsPerRow()),
-                     {},
-                     {}});
-  }
-  return units;
-}
-
-RowRotation::Tables TileRotation::loadTables(KernelBuilder &b, const Unit &unit,
-                                             const Rows &at) const {
-  Value tableRow =
-      rows.getTableRow(b, b.add(at.firstRow, unit.row), at.numRows, at.batch);
-  return rows.loadTables(b, unit.inRow, tableRow);
-}
-
-Values TileRotation::loadTables(KernelBuilder &b, const Rows &at,
-                                Value thread) const {
-  Part part(b, "load_tables");
-  Values flat;
-  for (const Unit &unit : getUnits(b, thread, unitsAtOnce)) {
-    RowRotation::Tables tables = loadTables(b, unit, at);
-    flat.append(tables.cos);
-    flat.append(tables.sin);
-  }
-  return flat;
-}
-
 void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
-                        Value tile, int64_t numTileRows, const Rows &at,
-                        Value thread, function_ref<void()> awaitTile,
-                        ValueRange tables) const {
+                        Value tile, int64_t numTileRows, Value firstRow,
+                        Value numRows, Value batch, Value thread,
+                        function_ref<void()> awaitTile) const {
   Part part(b, "rotate");
-  assert((tables.empty() || isOneBatch(numTileRows)) && "tables of a part");
-  int64_t numUnits = numTileRows * rows.getUnitsPerRow();
+  int64_t unitsPerRow = rows.getUnitsPerRow();
+  int64_t numUnits = numTileRows * unitsPerRow;
+
+  struct Unit {
+    Value row, inRow;
+    RowRotation::Tables tables;
+    RowRotation::Features features;
+  };
   auto getAddress = [&](Value row, Value feature) {
     Value chunk = b.divU(feature, SharedLayout::kChunkElements);
     Value inChunk = b.remU(feature, SharedLayout::kChunkElements);
     return b.offsetPtr(
         tile, b.add(layout.getOffset(b, row, chunk), b.mul(inChunk, 2)));
   };
-  // All loads of a kind together.
+  // Units `first`, `first` + `threads`, ...: all loads of a kind together.
   bool waits = bool(awaitTile);
   auto rotate = [&](Value first, int64_t count) {
-    SmallVector<Unit> units = getUnits(b, first, count);
-    size_t vectorSize = tables.size() / (2 * units.size());
-    ValueRange rest = tables;
-    for (Unit &unit : units) {
-      if (tables.empty()) {
-        unit.tables = loadTables(b, unit, at);
-        continue;
-      }
-      unit.tables.cos = takeFront(rest, vectorSize);
-      unit.tables.sin = takeFront(rest, vectorSize);
+    SmallVector<Unit> units;
+    for (int64_t index = 0; index < count; ++index) {
+      Value unit = b.add(first, index * threads);
+      Unit &entry = units.emplace_back();
+      entry.row = b.divU(unit, unitsPerRow);
+      entry.inRow = b.remU(unit, unitsPerRow);
+      entry.tables = rows.loadTables(
+          b, entry.inRow,
+          rows.getTableRow(b, b.add(firstRow, entry.row), numRows, batch));
     }
     if (waits)
       awaitTile();

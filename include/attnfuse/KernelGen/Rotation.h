@@ -77,12 +77,6 @@ private:
 /// Rotates a tile in shared memory, in place.
 class TileRotation {
 public:
-  /// A tile's rows from `firstRow` on, of `numRows` in the sequence of batch
-  /// entry `batch`.
-  struct Rows {
-    Value firstRow, numRows, batch;
-  };
-
   /// Threads 0 to `threads` - 1 take part, each with `unitsAtOnce` units in
   /// registers: some 24 registers each.
   TileRotation(RotationOperands operands, Type elementType, KernelAbi &abi,
@@ -90,38 +84,19 @@ public:
       : rows(operands, elementType, abi), threads(threads),
         unitsAtOnce(unitsAtOnce) {}
 
-  /// Rotates `numTileRows` rows of a tile from `tile` on. Rows past the end are
-  /// rotated by some position, which is harmless. `awaitTile` waits until the
-  /// tile has arrived: the tables are loaded before it where they can be, and
-  /// it may be called several times, but at least once by every thread, so that
-  /// none runs ahead of the tiles. The caller synchronises after all. `tile` is
-  /// a multiple of 8 rows into the layout. `tables` are what loadTables has
-  /// returned for these rows, or empty.
+  /// Rotates `numTileRows` rows of a tile from `tile` on, which hold sequence
+  /// indices `firstRow` on, of `numRows` in the sequence of batch entry
+  /// `batch`. Rows past the end are rotated by some position, which is
+  /// harmless. `awaitTile` waits until the tile has arrived: the tables are
+  /// loaded before it where they can be, and it may be called several times,
+  /// but at least once by every thread, so that none runs ahead of the tiles.
+  /// The caller synchronises after all. `tile` is a multiple of 8 rows into the
+  /// layout.
   void emit(KernelBuilder &b, const SharedLayout &layout, Value tile,
-            int64_t numTileRows, const Rows &at, Value thread,
-            function_ref<void()> awaitTile = nullptr,
-            ValueRange tables = {}) const;
-
-  /// Whether a thread has the tables of a whole tile in registers at once.
-  bool isOneBatch(int64_t numTileRows) const {
-    return numTileRows * rows.getUnitsPerRow() == threads * unitsAtOnce;
-  }
-  /// Loads the thread's part of the tables, f32, ahead of emit. The tile must
-  /// be one batch.
-  Values loadTables(KernelBuilder &b, const Rows &at, Value thread) const;
+            int64_t numTileRows, Value firstRow, Value numRows, Value batch,
+            Value thread, function_ref<void()> awaitTile = nullptr) const;
 
 private:
-  struct Unit {
-    Value row, inRow;
-    RowRotation::Tables tables;
-    RowRotation::Features features;
-  };
-  /// Units `first`, `first` + `threads`, ... of a tile, without their tables.
-  SmallVector<Unit> getUnits(KernelBuilder &b, Value first,
-                             int64_t count) const;
-  RowRotation::Tables loadTables(KernelBuilder &b, const Unit &unit,
-                                 const Rows &at) const;
-
   RowRotation rows;
   int64_t threads, unitsAtOnce;
 };

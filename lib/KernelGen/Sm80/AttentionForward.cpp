@@ -216,8 +216,8 @@ Value ForwardKernel::buildRun(Value mode) {
   }
   if (queryRotation) {
     TileRotation(queryRotation, elementType, abi, threads, kUnitsAtOnce)
-        .emit(b, queryLayout, queryTile, tile.tileM,
-              {query.firstRow, problem.nq, query.batch}, thread);
+        .emit(b, queryLayout, queryTile, tile.tileM, query.firstRow, problem.nq,
+              query.batch, thread);
     if (tile.qInRegisters)
       b.barrier();
   }
@@ -256,8 +256,8 @@ ForwardKernel::buildStep(LoopState state, ArrayRef<Values> queryFragments,
   }
   if (keyRotation) {
     TileRotation(keyRotation, elementType, abi, threads, kUnitsAtOnce)
-        .emit(b, keyLayout, keyTile, tile.tileN,
-              {firstKey, problem.nkv, query.batch}, thread);
+        .emit(b, keyLayout, keyTile, tile.tileN, firstKey, problem.nkv,
+              query.batch, thread);
     b.barrier();
   }
   Values scores = buildScores(queryFragments);

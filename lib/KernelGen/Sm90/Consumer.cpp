@@ -145,19 +145,10 @@ void Consumer::build() {
   if (hasTurns())
     b.ifThen(b.eq(group, 0), [&] { arriveNamed(b, turn, kTurnThreads); });
 
-  // The number of the next key tile, and the tables. The grid is no larger than
-  // the number of tiles: there is a first one.
-  Values init{b.i32(0)};
-  if (loadsTablesAhead())
-    init.append(loadTables(context.order.getTile(b, b.i32(0))));
   context.order.forEachTile(
-      b, init,
-      [&](Value round, const QueryTile &tile, ValueRange carried) -> Values {
+      b, [&](Value round, const QueryTile &tile, Value number) {
         query = tile;
-        tables = llvm::to_vector(carried.drop_front());
-        Values next{buildTile(round, carried.front())};
-        next.append(tables);
-        return next;
+        return buildTile(round, number);
       });
   if (context.stagesOutput())
     waitStoresReadIf(b, isGroupLeader);
@@ -206,27 +197,6 @@ Value Consumer::buildTile(Value round, Value number) {
   return state.number;
 }
 
-TileRotation Consumer::getRotation() const {
-  return TileRotation(context.queryRotation, problem.getElementType(),
-                      problem.getAbi(), kWarpgroupThreads,
-                      getUnitsAtOnce(context.registers));
-}
-
-TileRotation::Rows Consumer::getRotatedRows(const QueryTile &tile) {
-  return {b.add(tile.firstRow, b.mul(group, kWarpgroupRows)), problem.nq,
-          tile.batch};
-}
-
-bool Consumer::loadsTablesAhead() const {
-  // Where keys are split there is no tile after the first.
-  return context.queryRotation && !problem.splitsKeys() &&
-         getRotation().isOneBatch(kWarpgroupRows);
-}
-
-Values Consumer::loadTables(const QueryTile &tile) {
-  return getRotation().loadTables(b, getRotatedRows(tile), groupThread);
-}
-
 void Consumer::buildQuery(Value round) {
   Part part(b, "query");
   if (!context.queryRotation)
@@ -236,9 +206,13 @@ void Consumer::buildQuery(Value round) {
   if (context.queryRotation) {
     Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
                                 b.mul(group, kGroupPanelBytes));
-    getRotation().emit(
-        b, context.queryLayout, pointer, kWarpgroupRows, getRotatedRows(query),
-        groupThread, [&] { context.queries.waitFull(b, round); }, tables);
+    TileRotation(context.queryRotation, problem.getElementType(),
+                 problem.getAbi(), kWarpgroupThreads,
+                 getUnitsAtOnce(context.registers))
+        .emit(b, context.queryLayout, pointer, kWarpgroupRows,
+              b.add(query.firstRow, b.mul(group, kWarpgroupRows)), problem.nq,
+              query.batch, groupThread,
+              [&] { context.queries.waitFull(b, round); });
     fenceAsyncProxy(b);
     syncNamed(b, groupBarrier, kWarpgroupThreads);
   }
@@ -556,9 +530,6 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
 
 void Consumer::buildEpilogue(LoopState state, Value round) {
   Part part(b, "epilogue");
-  // They arrive while the results are stored.
-  if (loadsTablesAhead())
-    tables = loadTables(context.order.getNextTile(b, round));
   if (tracksLargest())
     markUncertainRows(state);
   // 0 times a number is 0, and NaN otherwise.

@@ -48,12 +48,6 @@ private:
 
   Value buildTile(Value round, Value number);
   void buildQuery(Value round);
-  /// Of the warpgroup's rows of Q.
-  TileRotation getRotation() const;
-  TileRotation::Rows getRotatedRows(const QueryTile &tile);
-  /// Whether the tables of a tile are loaded when the tile before is stored.
-  bool loadsTablesAhead() const;
-  Values loadTables(const QueryTile &tile);
   LoopState buildFirstStep(LoopState state);
   LoopState buildSteps(LoopState state, TileKind kind, bool untilEnd);
   void buildStep(LoopState &state, TileKind kind);
@@ -121,7 +115,6 @@ private:
   std::optional<ScoreTile> scoreTile;
   std::optional<OutputRows> outputRows;
   Values queryOperand; ///< a descriptor, or fragments
-  Values tables;       ///< of the rotation, if they are loaded ahead
 };
 
 } // namespace mlir::attnfuse::kernelgen::sm90

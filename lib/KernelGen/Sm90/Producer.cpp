@@ -53,9 +53,8 @@ void Producer::asLoader(function_ref<void()> body) {
 
 void Producer::buildRounds() {
   context.order.forEachTile(
-      b, b.i32(0),
-      [&](Value round, const QueryTile &query, ValueRange number) -> Values {
-        return {buildTile(round, query, number.front())};
+      b, [&](Value round, const QueryTile &query, Value number) {
+        return buildTile(round, query, number);
       });
 }
 
@@ -128,8 +127,8 @@ void Producer::rotateKey(const QueryTile &query, Value firstKey, Value number) {
   Value tile = b.offsetPtr(context.getSharedPtr(b, 0), slot);
   TileRotation(context.keyRotation, problem.getElementType(), problem.getAbi(),
                kWarpgroupThreads, kUnitsAtOnce)
-      .emit(b, context.keyLayout, tile, context.tile.tileN,
-            {firstKey, problem.nkv, query.batch}, context.thread,
+      .emit(b, context.keyLayout, tile, context.tile.tileN, firstKey,
+            problem.nkv, query.batch, context.thread,
             [&] { context.keys.waitFull(b, number); });
   fenceAsyncProxy(b);
   arrive(b, context.readyKeys.getFull(b, number));

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/KernelGen/Sm90/TileOrder.h"
-#include "attnfuse/KernelGen/Sm90/Atoms.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
@@ -77,26 +76,15 @@ QueryTile TileOrder::getTile(KernelBuilder &b, Value round) const {
   return problem.getQueryTile(b, tile.head, tile.rowBlock, tileM, part);
 }
 
-QueryTile TileOrder::getNextTile(KernelBuilder &b, Value round) const {
-  // Else LLVM would take what the loop computes of the next round from here,
-  // and the assembler no longer see that it is the same for all threads.
-  round = pin(b, round)[0];
-  Value next = b.add(round, 1);
-  return getTile(b, b.select(deal.hasTile(b, next), next, round));
-}
-
 void TileOrder::forEachTile(
-    KernelBuilder &b, ValueRange init,
-    function_ref<Values(Value, const QueryTile &, ValueRange)> body) const {
-  Values state{b.i32(0)};
-  llvm::append_range(state, init);
+    KernelBuilder &b,
+    function_ref<Value(Value, const QueryTile &, Value)> body) const {
+  // Carries (round, number).
   b.whileLoop(
-      state, [&](ValueRange state) { return deal.hasTile(b, state[0]); },
+      {b.i32(0), b.i32(0)},
+      [&](ValueRange state) { return deal.hasTile(b, state[0]); },
       [&](ValueRange state) -> Values {
-        Values carried =
-            body(state[0], getTile(b, state[0]), state.drop_front());
-        Values next{b.add(state[0], 1)};
-        next.append(carried);
-        return next;
+        Value number = body(state[0], getTile(b, state[0]), state[1]);
+        return {b.add(state[0], 1), number};
       });
 }

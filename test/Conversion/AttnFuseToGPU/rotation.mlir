@@ -19,15 +19,6 @@ module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK:           cp.async.bulk.tensor.4d.shared
 // CHECK:           griddepcontrol.wait; fence.proxy.async
 // CHECK:           cp.async.bulk.tensor.4d.shared
-// The first tile's tables are loaded ahead, those of the next one before a tile is stored.
-// CHECK:           nvvm.setmaxregister {{ *}}increase
-// CHECK:           llvm.load {{.*}} vector<8xf32>
-// CHECK:           scf.while
-// CHECK-NOT:       vector<8xf32>
-// CHECK:           wgmma.wait_group.sync.aligned 0
-// CHECK:           llvm.load {{.*}} vector<8xf32>
-// CHECK-NOT:       wgmma
-// CHECK:           stmatrix
 func.func @split(%q: tensor<4x32x4096x128xbf16>, %k: tensor<4x8x4096x128xbf16>, %c: tensor<4096x64xf32>) -> tensor<4x32x4096x128xbf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%k) rotate_q <half, offset = 0>(%c, %c) rotate_k <half, offset = 0>(%c, %c)
       softmax {scale = 0.125 : f64}

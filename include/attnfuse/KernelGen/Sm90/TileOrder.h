@@ -25,16 +25,16 @@ public:
             int64_t l2Bytes);
 
   /// Emits the rounds of this block, a tile each. `body` gets the round, its
-  /// query tile and what the round before has returned, at first `init`.
-  void forEachTile(KernelBuilder &b, ValueRange init,
-                   function_ref<Values(Value round, const QueryTile &query,
-                                       ValueRange carried)>
-                       body) const;
-  QueryTile getTile(KernelBuilder &b, Value round) const;
-  /// The tile of round `round` + 1 or, if the block has none then, of `round`.
-  QueryTile getNextTile(KernelBuilder &b, Value round) const;
+  /// query tile and the number of the block's next key tile, which it returns
+  /// moved on.
+  void forEachTile(
+      KernelBuilder &b,
+      function_ref<Value(Value round, const QueryTile &query, Value number)>
+          body) const;
 
 private:
+  QueryTile getTile(KernelBuilder &b, Value round) const;
+
   const AttentionProblem &problem;
   int64_t tileM;
   TileDeal deal;
