@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/Analysis/KeySplits.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -37,24 +38,16 @@ static int64_t toPicoseconds(double time, double longest) {
   return std::llround(std::clamp(time, 1.0, longest));
 }
 
-/// The most that the expression of sizes, which are at least 0, can be, as far
-/// as numbers in it tell.
-static std::optional<int64_t> getUpperBound(const llvm::json::Value &value) {
-  if (std::optional<int64_t> number = value.getAsInteger())
-    return number;
-  const llvm::json::Array *parts = value.getAsArray();
-  if (!parts)
-    return value.getAsString() == llvm::StringRef("$sm_count")
-               ? std::optional(kMostSms)
-               : std::nullopt;
-  llvm::StringRef operation = *parts->front().getAsString();
-  std::optional<int64_t> a = getUpperBound((*parts)[1]),
-                         b = getUpperBound((*parts)[2]);
+/// An upper bound (below) of an operation on two operands; `isNumber` says that
+/// the second is one.
+static std::optional<int64_t> getUpperBound(llvm::StringRef operation,
+                                            std::optional<int64_t> a,
+                                            std::optional<int64_t> b,
+                                            bool isNumber) {
   if (operation == "min" && (a || b))
     return std::min(a ? *a : *b, b ? *b : *a);
   if (!a || !b)
     return std::nullopt;
-  bool isNumber = (*parts)[2].getAsInteger().has_value();
   int64_t result;
   if (operation == "max")
     return std::max(*a, *b);
@@ -68,6 +61,24 @@ static std::optional<int64_t> getUpperBound(const llvm::json::Value &value) {
   if (operation == "ceildiv" && isNumber && *b > 0)
     return llvm::divideCeilSigned(*a, *b);
   return std::nullopt;
+}
+
+/// The most that the expression of sizes, which are at least 0, can be, as far
+/// as numbers in it tell.
+static std::optional<int64_t> getUpperBound(const llvm::json::Value &value) {
+  if (std::optional<int64_t> number = value.getAsInteger())
+    return number;
+  const llvm::json::Array *parts = value.getAsArray();
+  if (!parts)
+    return value.getAsString() == llvm::StringRef("$sm_count")
+               ? std::optional(kMostSms)
+               : std::nullopt;
+  llvm::StringRef operation = *parts->front().getAsString();
+  std::optional<int64_t> bound = getUpperBound((*parts)[1]);
+  for (const llvm::json::Value &operand : llvm::drop_begin(*parts, 2))
+    bound = getUpperBound(operation, bound, getUpperBound(operand),
+                          operand.getAsInteger().has_value());
+  return bound;
 }
 
 KeySplits::KeySplits(AttentionOp op, const AttentionSizes &sizes,

@@ -122,7 +122,7 @@ CudaFunction::getKernelName(const CudaCall &call) const {
   auto version = kernel.getVersion(call.values, call.resultViews);
   if (!version)
     return toError(version.error());
-  // Rotations come before it.
+  // Rotations come before it, or what it combines.
   return (*version)->kernels.back().name;
 }
 
