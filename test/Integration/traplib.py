@@ -1,5 +1,7 @@
 """What the traps have in common: how they register, their variants and their runs."""
 
+import contextlib
+
 import harness
 import inputs
 import matrix
@@ -19,6 +21,16 @@ def gpu_trap(function):
     """A trap of the GPU path alone."""
     GPU_TRAPS[function.__name__] = function
     return function
+
+
+@contextlib.contextmanager
+def table_rows(rows):
+    """Rotary tables have this many rows."""
+    saved, matrix.TABLE_ROWS = matrix.TABLE_ROWS, rows
+    try:
+        yield
+    finally:
+        matrix.TABLE_ROWS = saved
 
 
 def float_type(runner, on_gpu="f16"):

@@ -6,7 +6,7 @@ import harness
 import inputs
 import matrix
 import oracle
-from traplib import alibi, bias, causal, first_wrong, float_type, run, run_and_compare, sizes, trap, variant
+from traplib import alibi, bias, causal, first_wrong, float_type, run, run_and_compare, sizes, table_rows, trap, variant
 
 
 @trap
@@ -116,8 +116,7 @@ def rotation(pairing="half", width=64, table_type="f32", q_offset=0, k_offset=0,
 @trap
 def rope_at_long_positions(runner):
     rows = 131072
-    saved, matrix.TABLE_ROWS = matrix.TABLE_ROWS, rows
-    try:
+    with table_rows(rows):
         for table_type in ("f32", "bf16"):
             for base in (1e4, 5e5):
                 angles = np.arange(rows)[:, None] * base ** (-np.arange(32)[None, :] / 32)
@@ -134,21 +133,20 @@ def rope_at_long_positions(runner):
                     wrong = run_and_compare(runner, v, sizes(1, 65, 65), long)
                     if wrong:
                         return f"{table_type} tables, base {base}, {rope['pairing']}: {wrong}"
-    finally:
-        matrix.TABLE_ROWS = saved
 
 
 @trap
 def rope_beyond_the_table(runner):
     """Refused where an offset is known, clamped where positions are given."""
-    v = variant(float_type(runner), d=16, rope=rotation(width=16, q_offset=100))
-    arrays = inputs.make_inputs(v, sizes(1, 93, 20), 1)
-    try:
-        runner.call(v, arrays, {})
-        return "193 positions were read from a table of 192 rows"
-    except RuntimeError as error:
-        if "193" not in str(error) or "192" not in str(error):
-            return f"unclear message: {error}"
+    with table_rows(192):
+        v = variant(float_type(runner), d=16, rope=rotation(width=16, q_offset=100))
+        arrays = inputs.make_inputs(v, sizes(1, 93, 20), 1)
+        try:
+            runner.call(v, arrays, {})
+            return "193 positions were read from a table of 192 rows"
+        except RuntimeError as error:
+            if "193" not in str(error) or "192" not in str(error):
+                return f"unclear message: {error}"
     v = variant(float_type(runner), d=16, rope=rotation(width=16, offset=True))
     arrays = dict(inputs.make_inputs(v, sizes(1, 9, 20), 1), offset=np.int64(-1))
     try:
@@ -170,15 +168,12 @@ def rope_beyond_the_table(runner):
 def rope_over_many_key_tiles(runner):
     """Warps that rotate K and warps that compute wait for each other, tile after tile."""
     long = (200, 1500) if runner.on_gpu else (20, 300)
-    saved, matrix.TABLE_ROWS = matrix.TABLE_ROWS, long[1]
-    try:
+    with table_rows(long[1]):
         for d, chain in ((96, []), (128, []), (64, []), (96, [causal()]), (200, [])):
             v = variant(float_type(runner), hq=2, hkv=1, d=d, rope=rotation(), chain=chain)
             wrong = run_and_compare(runner, v, sizes(1, *long))
             if wrong:
                 return f"D={d}, {len(chain)} masks: {wrong}"
-    finally:
-        matrix.TABLE_ROWS = saved
 
 
 @trap

@@ -8,7 +8,7 @@ import harness
 import inputs
 import matrix
 import oracle
-from traplib import alibi, bias, causal, first_wrong, float_type, gpu_trap, run, run_and_compare, sizes, trap, variant, window
+from traplib import alibi, bias, causal, first_wrong, float_type, gpu_trap, run, run_and_compare, sizes, table_rows, trap, variant, window
 
 
 @trap
@@ -164,8 +164,7 @@ def more_heads_than_a_launch_grid_has(runner):
 def more_tiles_than_blocks(runner):
     """Blocks compute several tiles each, of more heads than the cache holds. Some heads against the oracle, all
     others for what is left of the poison."""
-    saved, matrix.TABLE_ROWS = matrix.TABLE_ROWS, 1200
-    try:
+    with table_rows(1200):
         rope = {"pairing": "half", "width": 128, "table_type": "f32", "q_offset": 0, "k_offset": 0, "sides": "qk",
                 "offset": False, "positions": None}
         for heads, d, chain, turned in (
@@ -186,8 +185,6 @@ def more_tiles_than_blocks(runner):
                     wrong = harness.compare_with_oracle(runner, alone, part, output[place], lse[place])
                     if wrong:
                         return f"{where}, head {head} of batch {batch}: {wrong}"
-    finally:
-        matrix.TABLE_ROWS = saved
 
 
 def long_window(runner):
