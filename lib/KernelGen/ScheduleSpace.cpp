@@ -42,7 +42,7 @@ bool isWithin(int64_t value, int64_t least, int64_t most) {
 
 llvm::Expected<ScheduleSpace>
 ScheduleSpace::create(const ScheduleProblem &problem, const TargetInfo &target,
-                      bool isSoftmax) {
+                      bool isSoftmax, int64_t keySplits) {
   ScheduleSpace space(problem, target, isSoftmax);
   llvm::Expected<KernelTile> choice = chooseTile(problem, target);
   if (!choice)
@@ -61,9 +61,11 @@ ScheduleSpace::create(const ScheduleProblem &problem, const TargetInfo &target,
   }
 
   std::set<ScheduleKey> seen;
-  for (const KernelTile &tile : choices)
+  for (KernelTile &tile : choices) {
+    tile.keySplits = keySplits;
     if (seen.insert(space.getKey(tile)).second)
       space.starts.push_back(tile);
+  }
   return space;
 }
 
@@ -210,7 +212,6 @@ std::optional<KernelTile> ScheduleSpace::combine(const KernelTile &base,
   }
   tile.tileN = pick(base.tileN, a.tileN, b.tileN);
   tile.qInRegisters = pick(base.qInRegisters, a.qInRegisters, b.qInRegisters);
-  tile.keySplits = pick(base.keySplits, a.keySplits, b.keySplits);
   if (tile.pipeline) {
     const KernelPipeline &of = *base.pipeline, &left = *a.pipeline,
                          &right = *b.pipeline;

@@ -1,4 +1,4 @@
-//===- ScoreChain.cpp - The score region, per element
+//===- ScoreChain.cpp - The score region, per element ---------------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

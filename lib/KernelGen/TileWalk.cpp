@@ -1,4 +1,4 @@
-//===- TileWalk.cpp - Which key tiles a query tile visits
+//===- TileWalk.cpp - Which key tiles a query tile visits -----------------===//
 //
 // Licensed under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

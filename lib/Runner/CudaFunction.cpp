@@ -122,8 +122,10 @@ CudaFunction::getKernelName(const CudaCall &call) const {
   auto version = kernel.getVersion(call.values, call.resultViews);
   if (!version)
     return toError(version.error());
-  // Rotations come before it, or what it combines.
-  return (*version)->kernels.back().name;
+  // Rotations come before it; what combines its parts comes after.
+  StringRef name = (*version)->kernels.back().name;
+  name.consume_back("$combine");
+  return name.str();
 }
 
 llvm::Expected<DeviceBuffer> CudaFunction::createFlush() const {

@@ -37,6 +37,13 @@ llvm::Error mlir::attnfuse::checkTuneFlags(const RunOptions &options) {
           std::pair("--tune-budget", !options.tuneBudget.empty())})
       if (isGiven)
         return makeError(Twine(flag) + " belongs to --tune, which is missing");
+    for (auto [flag, isGiven] :
+         {std::pair("--time", options.time),
+          std::pair("--check", options.check),
+          std::pair("--output", !options.outputs.empty())})
+      if (options.tuneList && isGiven)
+        return makeError(Twine(flag) + " does not go with --tune-list, which "
+                                       "runs nothing");
     return llvm::Error::success();
   }
   for (auto [flag, isGiven] : {std::pair("--tune-list", options.tuneList),
@@ -114,8 +121,13 @@ scheduleFunction(ModuleOp module, func::FuncOp function,
   llvm::Expected<TargetInfo> target = getTargetOf(*scheduled);
   if (!target)
     return target.takeError();
+  // The model's, or what the flag or the given schedule asks for.
+  int64_t keySplits = ops.front().getScheduleAttr().getKeySplits();
+  if (given && given->keySplits == 0)
+    given->keySplits = keySplits;
   llvm::Expected<ScheduleSpace> space = ScheduleSpace::create(
-      *problem, *target, ops.front().getNormalizer() == Normalizer::Softmax);
+      *problem, *target, ops.front().getNormalizer() == Normalizer::Softmax,
+      keySplits);
   if (!space)
     return space.takeError();
   return ScheduledFunction{

@@ -95,8 +95,11 @@ llvm::Expected<std::string> TuneTimer::checkFunction(CudaFunction &function,
       return "at these sizes k is rotated in the kernel, by a version with a "
              "schedule of its own; tune one way to rotate it with "
              "--rotation=fused or --rotation=split";
-    if (!isChoice && *kernel != name)
-      return "at these sizes another version runs, '" + *kernel + "'";
+    StringRef version = *kernel;
+    bool splits = version.consume_back("$split_keys");
+    if (!isChoice && (version != name || (splits && tile.keySplits == 0)))
+      return "at these sizes another version runs, '" + *kernel + "'" +
+             (splits ? "; tune one number of parts with --key-splits" : "");
     std::vector<HostTensor> results(call.numResults);
     llvm::Error error = [&] {
       Watchdog watchdog(kHangSeconds, getHangMessage(tile));

@@ -1,6 +1,7 @@
 """Assembles the kernels of the matrix: few spills, none in a key loop, no remark of a serialised product.
 
-  check_assembly.py --compile=PATH --ptxas=PATH --out=DIR --chip=CHIP [--nvdisasm=PATH] [--every=N] [--jobs=N]
+  check_assembly.py --compile=PATH --ptxas=PATH --out=DIR --chip=CHIP [--nvdisasm=PATH] [--first=N]
+      [--every=N] [--jobs=N]
 
 Takes every N-th function, with its rotations fused and split. Without nvdisasm, where local memory is
 touched is not looked at. The last line is `N passed, M failed`.
@@ -47,7 +48,10 @@ def check(options, variant, rotation):
         done = subprocess.run([options.nvdisasm, "-c", cubin], capture_output=True, text=True)
         if done.returncode:
             return done.stderr.strip()
-        for kernel, count in disassembly.count_local_accesses_in_key_loops(done.stdout).items():
+        counts = disassembly.count_local_accesses_in_key_loops(done.stdout)
+        if not counts and disassembly.PRODUCT.search(done.stdout):
+            return "expected a key loop in the disassembly, got none"
+        for kernel, count in counts.items():
             if count:
                 return f"expected no local memory in a key loop of {kernel}, got {count} accesses"
     for path in (source, ptx, manifest, cubin):

@@ -10,7 +10,7 @@ def lengths(runner):
 
 
 CHAINS = [
-    [], [causal()], [causal("top_left")], [window(1500, 0)], [window(40, None)], [window(None, -0)],
+    [], [causal()], [causal("top_left")], [window(1500, 0)], [window(40, None)], [window(None, 0)],
     [block_sparse(16, 64)], [block_sparse(64, 128, "BH"), causal()], [alibi()], [bias("1hqk")], [bias("b11k")],
 ]
 

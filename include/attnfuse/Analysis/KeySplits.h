@@ -26,14 +26,14 @@ struct SplitTile {
 };
 
 struct KeySplits {
-  /// `smCount` is the launch's; the target has those that its name says.
+  /// `smCount` is that of the launch, which may differ from the target's.
   KeySplits(AttentionOp op, const AttentionSizes &sizes, const SplitTile &tile,
             const TargetInfo &target,
             const SizeExpression &smCount = llvm::json::Value("$sm_count"));
 
   /// Parts of the keys of a query tile: as many as fill the machine with one
-  /// block each, and no part of less than kLeastTiles key tiles; from 1 to
-  /// kMostParts. An expression of the sizes and of the number of SMs.
+  /// block each, and of the longest walk kLeastTiles key tiles each, but for
+  /// one; from 1 to kMostParts. An expression of the sizes and of the number of SMs.
   SizeExpression count;
   /// Picoseconds that the longest tile's walk gets shorter by, and that
   /// combining the parts takes.
@@ -41,8 +41,8 @@ struct KeySplits {
 
   /// Key tiles of a part below which a block is mostly prologue and epilogue.
   static constexpr int64_t kLeastTiles = 2;
-  /// Parts that give each SM of any machine a block; the kernel that combines
-  /// them takes the longer the more there are.
+  /// More parts than there are SMs in any machine of the table; the kernel that
+  /// combines them takes the longer the more there are.
   static constexpr int64_t kMostParts = 256;
 
   /// 1 where splitting is expected to be quicker, else 0.

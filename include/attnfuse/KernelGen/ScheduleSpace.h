@@ -24,15 +24,16 @@ namespace mlir::attnfuse {
 /// the same key.
 using ScheduleKey = std::vector<int64_t>;
 
-/// The legal schedules of one attention on one machine; how blocks share keys
-/// is left as it is. Every order is the same in each run.
+/// The legal schedules of one attention on one machine, all with the same
+/// `key_splits`. Every order is the same in each run.
 class ScheduleSpace {
 public:
   /// `isSoftmax` tells whether the normalizer is one, without which nothing is
   /// rescaled. An error says why no schedule fits.
   static llvm::Expected<ScheduleSpace> create(const ScheduleProblem &problem,
                                               const TargetInfo &target,
-                                              bool isSoftmax);
+                                              bool isSoftmax,
+                                              int64_t keySplits = 0);
 
   /// What the cost model chooses.
   const KernelTile &getChoice() const { return starts.front(); }

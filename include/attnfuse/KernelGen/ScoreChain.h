@@ -57,8 +57,8 @@ public:
               KnownLoad known, Value result = {}) const;
 
 private:
-  /// An i32 or f32 as a sum with a constant. Elements of a row differ by the constant,
-  /// so what is computed of the base is shared.
+  /// An i32 or f32 as a sum with a constant. Elements of a row differ by the
+  /// constant, so what is computed of the base is shared.
   struct OffsetValue {
     Value base;
     int64_t offset;

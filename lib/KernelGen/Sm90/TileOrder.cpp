@@ -53,7 +53,7 @@ static TileDeal getDeal(KernelBuilder &b, const AttentionProblem &problem,
   Value headsPerSection =
       b.toI32(abi.getValue(b, getHeadsPerSection(problem, l2Bytes)));
   Value heads = b.mul(batch, problem.numHeads);
-  // Each part is dealt out like a head.
+  // Each part is dealt out like a head. The grid has a block for each.
   if (problem.splitsKeys())
     heads = b.mul(heads, problem.numParts);
   return TileDeal(b, b.blockId(), b.gridSize(), heads,

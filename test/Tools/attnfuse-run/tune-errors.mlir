@@ -13,6 +13,8 @@
 // TIME: attnfuse-run: error: --time does not go with --tune; run the tuned module with it
 // RUN: not %{fake} %s --tune --output=output=%t/o.npy 2>&1 | FileCheck %s --check-prefix=OUTPUT --implicit-check-not=error:
 // OUTPUT: attnfuse-run: error: --output does not go with --tune; run the tuned module with it
+// RUN: not attnfuse-run %s --tune-list --chip=sm_80 --check 2>&1 | FileCheck %s --check-prefix=LISTED --implicit-check-not=error:
+// LISTED: attnfuse-run: error: --check does not go with --tune-list, which runs nothing
 // RUN: not %{fake} %s --tune -o - 2>&1 | FileCheck %s --check-prefix=STDOUT --implicit-check-not=error:
 // STDOUT: attnfuse-run: error: expected a file for -o, got '-': the report is on the standard output
 // RUN: not %{fake} %s --tune --tune-budget=0 2>&1 | FileCheck %s --check-prefix=BUDGET -DGOT=0 --implicit-check-not=error:

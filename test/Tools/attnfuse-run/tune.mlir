@@ -27,6 +27,13 @@
 // RUN: FileCheck %s --check-prefix=TRACE < %t/trace
 // TRACE: attend grid {{.*}} block 32 1 1
 // RUN: attnfuse-run %t/tuned.mlir --random=1 --check
+// A number of parts that is asked for is tuned, and stays with the schedule.
+// RUN: %{tune} %s -o %t/split.mlir --key-splits=2 --tune-budget=20
+// RUN: FileCheck %s --check-prefix=SPLIT < %t/split.mlir
+// SPLIT: schedule <{{.*}}, warps = 1, {{.*}}, key_splits = 2>
+// RUN: attnfuse-run %s --function=attend --tune-list --chip=sm_86 --key-splits=4 | FileCheck %s --check-prefix=LIST --implicit-check-not='false>'
+// LIST: key_splits = 4>
+
 // Once more: what is there takes part, and stays.
 // RUN: %{tune} %t/tuned.mlir -o %t/again.mlir | FileCheck %s --check-prefix=AGAIN
 // AGAIN: wave 1: 8 schedules, 8 of them timed; the best so far takes 0.250

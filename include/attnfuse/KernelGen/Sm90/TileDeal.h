@@ -18,8 +18,9 @@
 //
 //   the pairs of most heads, all alike, in sections;
 //   the tiles in the middle of these heads, if the number of tiles is odd;
-//   the tiles of the other heads, the longest first: one to two rounds of
-//   pairs, so that no partial round of pairs is left.
+//   the tiles of the other heads, the longest first: at least a round of pairs,
+//   to even out what whole heads leave of a round. Where all heads are one
+//   section, these are all.
 //
 //===----------------------------------------------------------------------===//
 

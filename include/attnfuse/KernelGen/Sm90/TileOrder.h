@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A persistent grid: as many blocks as the machine runs at a time, each of
-// which computes its share of the tiles (TileDeal.h), one after the other.
+// which computes its share of the tiles (TileDeal.h), one after the other. Where
+// keys are split, a block has one part of one tile, and there is nothing to
+// balance.
 //
 //===----------------------------------------------------------------------===//
 
