@@ -66,9 +66,11 @@ Value ScoreChain::getHidingSum(AttentionOp op, Operation *load) {
     return {};
   auto isHidden = select.getCondition().getDefiningOp<arith::CmpFOp>();
   auto bounded = select.getFalseValue().getDefiningOp<arith::MaximumFOp>();
+  FloatAttr bound;
   if (!isHidden || isHidden.getPredicate() != arith::CmpFPredicate::OEQ ||
       !matchPattern(isHidden.getRhs(), m_NegInfFloat()) || !bounded ||
-      !matchPattern(bounded.getRhs(), m_Constant()))
+      !matchPattern(bounded.getRhs(), m_Constant(&bound)) ||
+      bound.getValueAsDouble() != kLowestScore)
     return {};
   Value element = isHidden.getLhs();
   auto sum = bounded.getLhs().getDefiningOp<arith::AddFOp>();
@@ -136,22 +138,9 @@ Value ScoreChain::emitByOffset(KernelBuilder &b, Operation &operation,
   if (isa<arith::SIToFPOp>(operation) &&
       operation.getResult(0).getType().isF32()) {
     auto [base, offset] = find(0);
-    if (!base)
+    if (!base || offset == 0)
       return {};
-    base = b.fromInt(base);
-    Value value = b.addF(base, b.f32(offset));
-    offsets[value] = {base, offset};
-    return value;
-  }
-  // x (base + offset) as one operation per element.
-  if (isa<arith::MulFOp>(operation) &&
-      operation.getResult(0).getType().isF32()) {
-    for (unsigned index : {0, 1}) {
-      auto [base, offset] = find(index);
-      Value other = map.lookup(operation.getOperand(1 - index));
-      if (base && !offsets.contains(other))
-        return b.fma(other, b.f32(offset), b.mulF(other, base));
-    }
+    return b.addF(b.fromInt(base), b.f32(offset));
   }
   return {};
 }

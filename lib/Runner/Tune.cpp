@@ -50,8 +50,9 @@ llvm::Error mlir::attnfuse::checkTuneFlags(const RunOptions &options) {
                                std::pair("--time", options.time),
                                std::pair("--output", !options.outputs.empty())})
     if (isGiven)
-      return makeError(Twine(flag) + " does not go with --tune; run the tuned "
-                                     "module with it");
+      return makeError(
+          Twine(flag) + " does not go with --tune" +
+          (options.tuneList ? "" : "; run the tuned module with it"));
   for (auto [flag, file] : {std::pair("-o", options.tunedModule),
                             std::pair("--tune-json", options.tuneJson)})
     if (file == "-")

@@ -29,6 +29,8 @@ std::string mlir::attnfuse::abbreviate(const KernelTile &tile) {
   os << tile.tileM << "x" << tile.tileN << " warps=" << tile.warps;
   if (tile.qInRegisters)
     os << " q_in_registers";
+  if (tile.keySplits != 0)
+    os << " key_splits=" << tile.keySplits;
   const std::optional<KernelPipeline> &pipeline = tile.pipeline;
   if (!pipeline)
     return text;
@@ -141,7 +143,8 @@ static llvm::json::Object getJson(const KernelTile &tile) {
   llvm::json::Object object{{"tile_m", tile.tileM},
                             {"tile_n", tile.tileN},
                             {"warps", tile.warps},
-                            {"q_in_registers", tile.qInRegisters}};
+                            {"q_in_registers", tile.qInRegisters},
+                            {"key_splits", tile.keySplits}};
   if (const std::optional<KernelPipeline> &pipeline = tile.pipeline) {
     // Bindings, so that a new knob does not compile until it is here.
     const auto &[stages, pingPong, rowOrder, partialSums, partialMaxima,

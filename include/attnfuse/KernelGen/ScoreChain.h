@@ -41,7 +41,7 @@ public:
   bool readsOperands(Operation *load) const;
 
   /// The sum that the region adds `load` to, if it ends like additive_bias: by
-  /// -inf where the element is -inf, and else the sum, bounded from below
+  /// -inf where the element is -inf, and else the sum, at least kLowestScore
   /// (docs/spec.md). Null if it does not.
   static Value getHidingSum(AttentionOp op, Operation *load);
 
@@ -57,7 +57,7 @@ public:
               KnownLoad known, Value result = {}) const;
 
 private:
-  /// An i32 or f32 as a sum with a constant. Elements of a row differ by the
+  /// An i32 as a sum with a constant. Elements of a row differ by the
   /// constant, so what is computed of the base is shared.
   struct OffsetValue {
     Value base;

@@ -166,13 +166,14 @@ static llvm::json::Value getTensorMapCondition(const AbiTensor &tensor) {
   return condition;
 }
 
-/// Whether an earlier run has left the function's kernels beside it.
-static bool hasKernels(func::FuncOp function) {
-  for (auto kernels : function->getParentRegion()->getOps<gpu::GPUModuleOp>())
-    if (kernels->hasAttr(kManifestAttrName) &&
-        kernels.lookupSymbol<LLVM::LLVMFuncOp>(function.getNameAttr()))
-      return true;
-  return false;
+/// The names of kernels that an earlier run has left.
+static llvm::DenseSet<StringAttr> getEarlierKernels(ModuleOp module) {
+  llvm::DenseSet<StringAttr> names;
+  for (auto kernels : module.getOps<gpu::GPUModuleOp>())
+    if (kernels->hasAttr(kManifestAttrName))
+      for (auto kernel : kernels.getOps<LLVM::LLVMFuncOp>())
+        names.insert(kernel.getSymNameAttr());
+  return names;
 }
 
 /// Checks the op and its schedule. Returns the machine, if one is known; it is,
@@ -513,6 +514,7 @@ struct ConvertAttnFuseToGPUPass
   void runOnOperation() override {
     SymbolTableCollection symbols;
     SymbolUserMap users(symbols, getOperation());
+    llvm::DenseSet<StringAttr> earlier = getEarlierKernels(getOperation());
     for (func::FuncOp function :
          llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
       ArrayRef<Operation *> uses = users.getUsers(function);
@@ -523,7 +525,7 @@ struct ConvertAttnFuseToGPUPass
       // Other functions of the module are none of the pass's business.
       if (!isLaunched && (outlinedOnly || !holdsAttention(function)))
         continue;
-      if (!isLaunched && hasKernels(function))
+      if (!isLaunched && earlier.contains(function.getSymNameAttr()))
         continue;
       if (failed(checkConstantOperands(function)))
         return signalPassFailure();

@@ -242,13 +242,16 @@ json::Object ManifestBuilder::describeAttention(
     StringRef name, const KernelTile &tile, const KernelResources &resources,
     json::Array parameters, bool startsEarly, const json::Value &numParts) {
   json::Value blocks = getNumTiles(tile.tileM);
-  if (tile.pipeline)
-    addCheck(apply("le", blocks, kMaxLength),
-             "2^30 or more tiles of queries; split the batch");
   if (numParts != 1)
     blocks = apply("mul", std::move(blocks), numParts);
+  // Numbers of tiles, and of their parts, are i32.
+  if (tile.pipeline)
+    addCheck(apply("le", blocks, kMaxLength),
+             numParts == 1
+                 ? "2^30 or more tiles of queries; split the batch"
+                 : "2^30 or more parts of tiles of queries; split the batch");
   // Pipelined blocks stay and take one tile after the other.
-  else if (tile.pipeline)
+  if (numParts == 1 && tile.pipeline)
     blocks = apply("min", std::move(blocks),
                    apply("mul", "$sm_count", resources.pipelinedBlocks));
   json::Object kernel{{"name", name.str()},

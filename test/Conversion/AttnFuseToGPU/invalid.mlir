@@ -98,3 +98,20 @@ func.func @a.b(%q: tensor<1x2x8x16xf16>) -> tensor<1x2x8x16xf16> {
       : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>) -> tensor<1x2x8x16xf16>
   return %o : tensor<1x2x8x16xf16>
 }
+
+// -----
+
+// The kernel that combines the parts of the first function has the second one's name.
+func.func @a(%q: tensor<1x2x8x16xf16>) -> tensor<1x2x8x16xf16> {
+  %o = attnfuse.attention q(%q) k(%q) v(%q) softmax
+      schedule <tile_m = 16, tile_n = 16, warps = 1, q_in_registers = false, key_splits = 2> {scale = 0.25 : f64}
+      : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>) -> tensor<1x2x8x16xf16>
+  return %o : tensor<1x2x8x16xf16>
+}
+// expected-error @below {{expected a name of letters, digits and '_' for a kernel, got 'a$combine'}}
+func.func @"a$combine"(%q: tensor<1x2x8x16xf16>) -> tensor<1x2x8x16xf16> {
+  %o = attnfuse.attention q(%q) k(%q) v(%q) softmax
+      schedule <tile_m = 16, tile_n = 16, warps = 1, q_in_registers = false> {scale = 0.25 : f64}
+      : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>) -> tensor<1x2x8x16xf16>
+  return %o : tensor<1x2x8x16xf16>
+}

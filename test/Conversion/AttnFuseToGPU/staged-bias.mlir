@@ -24,4 +24,23 @@ func.func @biased(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x4x?x64xbf16>, %v: tens
   %o = attnfuse.weighted_sum %p, %v : tensor<2x4x?x?xf32>, tensor<2x4x?x64xbf16> -> tensor<2x4x?x64xbf16>
   return %o : tensor<2x4x?x64xbf16>
 }
+
+// Another bound than that of additive_bias is kept in all tiles.
+// CHECK-LABEL: llvm.func @bounded$few_rows(
+// CHECK-NOT:     arith.maxnumf {{.*}} : vector<2xbf16>
+func.func @bounded(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x4x?x64xbf16>, %v: tensor<2x4x?x64xbf16>, %bias: tensor<2x4x?x?xbf16>) -> tensor<2x4x?x64xbf16> {
+  %o = attnfuse.attention q(%q) k(%k) v(%v) softmax score operands(%bias) {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index, %nq: index, %nkv: index, %hq: index, %t: tensor<2x4x?x?xbf16>):
+    %e = tensor.extract %t[%b, %h, %i, %j] : tensor<2x4x?x?xbf16>
+    %x = arith.extf %e : bf16 to f32
+    %inf = arith.constant 0xFF800000 : f32
+    %hidden = arith.cmpf oeq, %x, %inf : f32
+    %sum = arith.addf %s, %x : f32
+    %bound = arith.constant -3.0 : f32
+    %bounded = arith.maximumf %sum, %bound : f32
+    %r = arith.select %hidden, %inf, %bounded : f32
+    attnfuse.yield %r : f32
+  } {scale = 0.125 : f64} : (tensor<2x4x?x64xbf16>, tensor<2x4x?x64xbf16>, tensor<2x4x?x64xbf16>, tensor<2x4x?x?xbf16>) -> tensor<2x4x?x64xbf16>
+  return %o : tensor<2x4x?x64xbf16>
+}
 }

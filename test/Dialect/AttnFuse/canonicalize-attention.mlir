@@ -153,3 +153,21 @@ func.func @alibi_in_a_square(%q: tensor<1x2x9x16xf16>) -> tensor<1x2x9x16xf16> {
   } {scale = 1.0 : f64} : (tensor<1x2x9x16xf16>, tensor<1x2x9x16xf16>, tensor<1x2x9x16xf16>) -> tensor<1x2x9x16xf16>
   return %o : tensor<1x2x9x16xf16>
 }
+
+// -----
+
+// A distance in few bits wraps around.
+// CHECK-LABEL: func @alibi_of_narrow_distances
+// CHECK:         math.absf
+func.func @alibi_of_narrow_distances(%q: tensor<1x2x9x16xf16>) -> tensor<1x2x9x16xf16> {
+  %o = attnfuse.attention q(%q) k(%q) v(%q) bands [#attnfuse.band<top_left, right = 0>] softmax score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index, %nq: index, %nkv: index, %hq: index):
+    %d = arith.subi %i, %j : index
+    %d8 = arith.index_cast %d : index to i8
+    %df = arith.sitofp %d8 : i8 to f32
+    %abs = math.absf %df : f32
+    %p = arith.mulf %s, %abs : f32
+    attnfuse.yield %p : f32
+  } {scale = 1.0 : f64} : (tensor<1x2x9x16xf16>, tensor<1x2x9x16xf16>, tensor<1x2x9x16xf16>) -> tensor<1x2x9x16xf16>
+  return %o : tensor<1x2x9x16xf16>
+}

@@ -95,6 +95,9 @@ std::optional<Alignment> getDistanceAlignment(AttentionOp op, Value value) {
   if (!toFloat)
     return std::nullopt;
   Value integer = toFloat.getIn();
+  // Narrower ones may have wrapped around.
+  if (integer.getType().getIntOrFloatBitWidth() < 32)
+    return std::nullopt;
   if (auto cast = integer.getDefiningOp<arith::IndexCastOp>())
     integer = cast.getIn();
   auto distance = integer.getDefiningOp<arith::SubIOp>();
