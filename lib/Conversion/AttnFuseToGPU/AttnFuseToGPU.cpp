@@ -256,6 +256,11 @@ private:
   /// does.
   LogicalResult addVersions(const FunctionBody &way, const Twine &name,
                             const Condition &when, bool isLast);
+  /// What a version asks of the operand that it loads in tiles, a tensor of the
+  /// user's strides: that a tensor map can be made of it.
+  Condition getMapsCondition(AttentionOp op, const KernelTile &tile) const;
+  /// The version of `way` that splits keys, with the tile for it.
+  void addSplitVersion(const FunctionBody &way);
   /// A version that splits keys where the sizes of a launch have it, if any
   /// may.
   void addSplitVersion(const FunctionBody &way, const Twine &name,
@@ -335,6 +340,11 @@ FailureOr<gpu::GPUModuleOp> FunctionConverter::convert() {
   createModule();
   AttentionOp op = body.attention;
   FunctionBody lastWay = hasSplitRotation(op) ? splitRotations() : body;
+  // One way to rotate k is enough where keys are split, which is before: parts
+  // would rotate the keys of a head once for each of its query heads.
+  if (getKernelTile(lastWay.attention.getScheduleAttr()).keySplits == 0 &&
+      target)
+    addSplitVersion(lastWay);
   LogicalResult result = success();
   if (op.getKeyRotationWay() == RotationWay::BySize)
     result = addFusedVersions();
@@ -350,6 +360,23 @@ FailureOr<gpu::GPUModuleOp> FunctionConverter::convert() {
   return module;
 }
 
+Condition FunctionConverter::getMapsCondition(AttentionOp op,
+                                              const KernelTile &tile) const {
+  std::optional<StagedOperand> staged = getStagedOperand(op);
+  if (!tile.pipeline || !staged)
+    return std::nullopt;
+  return getTensorMapCondition(
+      manifest.getTensors().find(staged->tensor)->second);
+}
+
+void FunctionConverter::addSplitVersion(const FunctionBody &way) {
+  AttentionOp op = way.attention;
+  FailureOr<ScheduleProblem> problem = getScheduleProblem(op);
+  addSplitVersion(way, function.getName(),
+                  getTileForSplitKeys(op, *problem, *target),
+                  getMapsCondition(op, getKernelTile(op.getScheduleAttr())));
+}
+
 LogicalResult FunctionConverter::addVersions(const FunctionBody &way,
                                              const Twine &name,
                                              const Condition &when,
@@ -357,17 +384,8 @@ LogicalResult FunctionConverter::addVersions(const FunctionBody &way,
   AttentionOp op = way.attention;
   KernelTile tile = getKernelTile(op.getScheduleAttr());
   FailureOr<ScheduleProblem> problem = getScheduleProblem(op);
-  // A staged operand is a tensor of the user's strides, of which a tensor map
-  // can be made or not.
-  Condition hasMaps;
-  if (std::optional<StagedOperand> staged = getStagedOperand(op);
-      tile.pipeline && staged)
-    hasMaps = getTensorMapCondition(
-        manifest.getTensors().find(staged->tensor)->second);
+  Condition hasMaps = getMapsCondition(op, tile);
   Condition here = both(when, hasMaps);
-  if (tile.keySplits == 0 && target)
-    addSplitVersion(way, name, getTileForSplitKeys(op, *problem, *target),
-                    here);
   if (tile.pipeline && tile.keySplits <= 1)
     if (std::optional<KernelTile> small =
             getTileForFewRows(op, *problem, *target))
