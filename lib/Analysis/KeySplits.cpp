@@ -85,7 +85,7 @@ KeySplits::KeySplits(AttentionOp op, const AttentionSizes &sizes,
                      const SplitTile &tile, const TargetInfo &target,
                      const SizeExpression &smCount)
     : count(1), gain(0), cost(0), mayPay(false) {
-  TileVisits visits(op, sizes, tile.m, tile.n);
+  TileVisits visits(op, sizes, tile.shape);
   // A launch without a query tile is skipped.
   SizeExpression slots = smCount * tile.blocksPerSm;
   count = max(min(min(divide(slots, visits.queryTiles),
@@ -96,7 +96,7 @@ KeySplits::KeySplits(AttentionOp op, const AttentionSizes &sizes,
   // While blocks are few, each takes K and V as fast as its SM can, if no
   // slower.
   int64_t headDims = op.getHeadDim() + op.getValueHeadDim();
-  double bytes = 2.0 * double(tile.n * headDims);
+  double bytes = 2.0 * double(tile.shape.n * headDims);
   double clocks = std::max(bytes / double(target.l2BytesPerClock), kStepClocks);
   int64_t step = toPicoseconds(1e3 * clocks / target.clockGhz, kLongestStep);
   gain = (visits.ofLongest - ceilDiv(visits.ofLongest, count)) * step;

@@ -68,10 +68,12 @@ getMostKeysOfBand(BandAttr band, const AttentionSizes &sizes, int64_t tileM) {
 }
 
 TileVisits::TileVisits(AttentionOp op, const AttentionSizes &sizes,
-                       int64_t tileM, int64_t tileN)
+                       const TileShape &tile)
     : queryTiles(0), ofQueryTile(0), ofLongest(0), inAll(0) {
-  SizeExpression heads = sizes.batch * sizes.queryHeads;
-  queryTiles = heads * ceilDiv(sizes.queries, tileM);
+  int64_t rows = tile.getRowsPerHead();
+  // Heads that share a tile count as one.
+  SizeExpression heads = sizes.batch * ceilDiv(sizes.queryHeads, tile.heads);
+  queryTiles = heads * ceilDiv(sizes.queries, rows);
   if (BlocksAttr blocks = op.getBlocksAttr(); blocks && sizes.numBlocks) {
     auto type = cast<RankedTensorType>(op.getRowOffsets().getType());
     // Lists are of all heads, or of some.
@@ -80,19 +82,19 @@ TileVisits::TileVisits(AttentionOp op, const AttentionSizes &sizes,
       for (auto [dim, size] :
            {std::pair(0, sizes.batch), std::pair(1, sizes.queryHeads)})
         lists = lists * (type.getDimSize(dim) == 1 ? SizeExpression(1) : size);
-    SizeExpression tiles = llvm::divideCeil(blocks.getQueryBlock(), tileM) *
-                           llvm::divideCeil(blocks.getKeyBlock(), tileN);
+    SizeExpression tiles = llvm::divideCeil(blocks.getQueryBlock(), rows) *
+                           llvm::divideCeil(blocks.getKeyBlock(), tile.n);
     inAll = *sizes.numBlocks * ceilDiv(heads, max(lists, 1)) * tiles;
     ofQueryTile = ofLongest = ceilDiv(inAll, max(queryTiles, 1));
     return;
   }
   SizeExpression keys = sizes.keys, mostKeys = sizes.keys;
   for (BandAttr band : op.getBands().getAsRange<BandAttr>()) {
-    keys = min(std::move(keys), getKeysOfBand(band, sizes, tileM));
-    mostKeys = min(std::move(mostKeys), getMostKeysOfBand(band, sizes, tileM));
+    keys = min(std::move(keys), getKeysOfBand(band, sizes, rows));
+    mostKeys = min(std::move(mostKeys), getMostKeysOfBand(band, sizes, rows));
   }
-  ofQueryTile = ceilDiv(keys, tileN);
-  ofLongest = ceilDiv(mostKeys, tileN);
+  ofQueryTile = ceilDiv(keys, tile.n);
+  ofLongest = ceilDiv(mostKeys, tile.n);
   inAll = queryTiles * ofQueryTile;
 }
 
@@ -101,11 +103,11 @@ RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
     : fused(0), split(0) {
   int64_t width =
       2 * cast<RankedTensorType>(op.getKCos().getType()).getShape()[1];
-  double kiFeatures = double(tile.n * width) / 1024;
+  double kiFeatures = double(tile.shape.n * width) / 1024;
   // What one visit adds, and what a query tile takes off, in clocks of an SM.
   double visit = kiFeatures * target.keyRotationClocks, hidden = 0;
   if (tile.isPipelined) {
-    double products = 2.0 * double(tile.m * tile.n) *
+    double products = 2.0 * double(tile.shape.m * tile.shape.n) *
                       double(op.getHeadDim() + op.getValueHeadDim()) /
                       double(target.tensorFlopsPerClock);
     visit = std::max(0.0, target.loaderLatencyClocks +
@@ -119,7 +121,7 @@ RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
     return visits * std::llround(visit * picoseconds * scale) -
            tiles * std::llround(hidden * picoseconds * scale);
   };
-  TileVisits visits(op, sizes, tile.m, tile.n);
+  TileVisits visits(op, sizes, tile.shape);
   // The last query tile is not done sooner than its own visits.
   fused = max(max(getTime(visits.inAll, visits.queryTiles,
                           1.0 / double(target.smCount)),

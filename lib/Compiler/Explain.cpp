@@ -92,10 +92,9 @@ void printKeySplits(raw_ostream &os, AttentionOp op, const KernelTile &tile,
     smaller = getTileForSplitKeys(op, *problem, target);
   int64_t blocksPerSm = getBlocksPerSm(
       getKernelResources(getKernelTraits(op), smaller, target), target);
-  KeySplits splits(
-      op, AttentionSizes::get(op),
-      {smaller.tileM, smaller.tileN, std::max<int64_t>(blocksPerSm, 1)}, target,
-      target.smCount);
+  KeySplits splits(op, AttentionSizes::get(op),
+                   {getTileShape(smaller), std::max<int64_t>(blocksPerSm, 1)},
+                   target, target.smCount);
   std::optional<int64_t> pays = splits.pays().getInteger();
   if (tile.keySplits == 1 || !splits.mayPay || pays == 0)
     os << "never split\n";
@@ -134,8 +133,10 @@ void printAttention(raw_ostream &os, AttentionOp op, const TargetInfo &target) {
   KernelTile tile = getKernelTile(schedule);
   KernelResources resources =
       getKernelResources(getKernelTraits(op), tile, target);
-  os << "  tile: " << tile.tileM << " queries x " << tile.tileN << " keys, "
-     << tile.warps << " warps, q in "
+  os << "  tile: " << tile.tileM << " queries ";
+  if (tile.packedHeads != 1)
+    os << "of " << tile.packedHeads << " heads ";
+  os << "x " << tile.tileN << " keys, " << tile.warps << " warps, q in "
      << (tile.qInRegisters ? "registers" : "shared memory") << "\n";
   if (tile.pipeline)
     os << "  pipeline: " << kWarpgroupWarps << " more warps load, "

@@ -29,15 +29,40 @@ Type AttentionProblem::getOutputType() const {
   return cast<RankedTensorType>(op.getOutput().getType()).getElementType();
 }
 
-QueryTile AttentionProblem::getQueryTile(KernelBuilder &b, Value headOfBatch,
-                                         Value rowBlock, int64_t tileM,
+Value AttentionProblem::getNumHeadGroups(KernelBuilder &b,
+                                         const KernelTile &shape) const {
+  Value batch = b.toI32(abi.getDim(b, op.getQuery(), 0));
+  return b.mul(batch, b.divU(numHeads, shape.packedHeads));
+}
+
+Value AttentionProblem::getNumRowBlocks(KernelBuilder &b,
+                                        const KernelTile &shape) const {
+  return b.ceilDiv(nq, shape.getRowsPerHead());
+}
+
+QueryTile AttentionProblem::getQueryTile(KernelBuilder &b,
+                                         const KernelTile &shape,
+                                         Value headGroup, Value rowBlock,
                                          Value part) const {
   QueryTile tile;
   tile.part = part;
-  tile.firstRow = b.mul(rowBlock, tileM);
-  tile.batch = b.divU(headOfBatch, numHeads);
-  tile.head = b.remU(headOfBatch, numHeads);
+  tile.firstRow = b.mul(rowBlock, shape.getRowsPerHead());
+  Value groups = b.divU(numHeads, shape.packedHeads);
+  tile.batch = b.divU(headGroup, groups);
+  tile.head = b.mul(b.remU(headGroup, groups), shape.packedHeads);
   tile.keyHead = b.divU(tile.head, b.divU(numHeads, numKeyHeads));
+  return tile;
+}
+
+QueryTile AttentionProblem::getRowsFrom(KernelBuilder &b,
+                                        const KernelTile &shape, QueryTile tile,
+                                        Value tileRow) const {
+  if (shape.packedHeads != 1) {
+    int64_t rows = shape.getRowsPerHead();
+    tile.head = b.add(tile.head, b.divU(tileRow, rows));
+    tileRow = b.remU(tileRow, rows);
+  }
+  tile.firstRow = b.add(tile.firstRow, tileRow);
   return tile;
 }
 
@@ -102,12 +127,12 @@ std::optional<BlockList> AttentionProblem::getBlockList(KernelBuilder &b,
                    attr.getKeyBlock() / tileN};
 }
 
-TileWalk AttentionProblem::getWalk(KernelBuilder &b, const QueryTile &tile,
-                                   int64_t tileM, int64_t tileN) const {
+TileWalk AttentionProblem::getWalk(KernelBuilder &b, const KernelTile &shape,
+                                   const QueryTile &tile) const {
   Part part(b, "walk");
   std::optional<WalkPart> walkPart;
   if (splitsKeys())
     walkPart = WalkPart{tile.part, numParts};
-  return TileWalk(b, limits, getBlockList(b, tile, tileN), tile.firstRow, tileM,
-                  tileN, nq, nkv, walkPart);
+  return TileWalk(b, limits, getBlockList(b, tile, shape.tileN), tile.firstRow,
+                  shape.getRowsPerHead(), shape.tileN, nq, nkv, walkPart);
 }

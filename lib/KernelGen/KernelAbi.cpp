@@ -74,13 +74,13 @@ json::Value KernelAbi::getDimExpression(Value tensor, int64_t dim) const {
   return cast<RankedTensorType>(tensor.getType()).getShape()[dim];
 }
 
-Value KernelAbi::getTensorMap(KernelBuilder &b, Value tensor, int64_t rows,
-                              int64_t columns) {
+Value KernelAbi::getTensorMap(KernelBuilder &b, Value tensor, int64_t heads,
+                              int64_t rows, int64_t columns) {
   // A map holds an address of the host's choice, which no constant of the
   // module has: AttnFuseToGPU demands arguments.
   return getParameter(json::Object{{"kind", "tensor_map"},
                                    {"of", tensors.find(tensor)->second.name},
-                                   {"box", json::Array{rows, columns}}},
+                                   {"box", json::Array{heads, rows, columns}}},
                       LLVM::LLVMPointerType::get(b.getContext()));
 }
 

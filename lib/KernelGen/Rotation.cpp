@@ -154,9 +154,9 @@ void RowRotation::store(KernelBuilder &b, Value unit, const Features &features,
 }
 
 void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
-                        Value tile, int64_t numTileRows, Value firstRow,
-                        Value numRows, Value batch, Value thread,
-                        function_ref<void()> awaitTile) const {
+                        Value tile, int64_t numTileRows, int64_t period,
+                        Value firstRow, Value numRows, Value batch,
+                        Value thread, function_ref<void()> awaitTile) const {
   Part part(b, "rotate");
   int64_t unitsPerRow = rows.getUnitsPerRow();
   int64_t numUnits = numTileRows * unitsPerRow;
@@ -172,6 +172,10 @@ void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
     return b.offsetPtr(
         tile, b.add(layout.getOffset(b, row, chunk), b.mul(inChunk, 2)));
   };
+  // Distance of units of a thread that have the same tables.
+  std::optional<int64_t> sharing;
+  if (threads % unitsPerRow == 0 && period % (threads / unitsPerRow) == 0)
+    sharing = period / (threads / unitsPerRow);
   // Units `first`, `first` + `threads`, ...: all loads of a kind together.
   bool waits = bool(awaitTile);
   auto rotate = [&](Value first, int64_t count) {
@@ -181,9 +185,15 @@ void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
       Unit &entry = units.emplace_back();
       entry.row = b.divU(unit, unitsPerRow);
       entry.inRow = b.remU(unit, unitsPerRow);
+      if (sharing && index >= *sharing) {
+        entry.tables = units[index - *sharing].tables;
+        continue;
+      }
+      Value inHead =
+          period < numTileRows ? b.remU(entry.row, period) : entry.row;
       entry.tables = rows.loadTables(
           b, entry.inRow,
-          rows.getTableRow(b, b.add(firstRow, entry.row), numRows, batch));
+          rows.getTableRow(b, b.add(firstRow, inHead), numRows, batch));
     }
     if (waits)
       awaitTile();

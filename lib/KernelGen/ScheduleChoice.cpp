@@ -67,9 +67,12 @@ constexpr int64_t kNarrowWindow = 768;
 
 llvm::Error mlir::attnfuse::checkBlocks(const ScheduleProblem &problem,
                                         const KernelTile &tile) {
-  if (problem.queryBlock && *problem.queryBlock % tile.tileM != 0)
-    return makeError("expected tile_m to divide the query block of " +
-                     Twine(*problem.queryBlock) + ", got " + Twine(tile.tileM));
+  if (problem.queryBlock && *problem.queryBlock % tile.getRowsPerHead() != 0)
+    return makeError(
+        "expected " +
+        Twine(tile.packedHeads == 1 ? "tile_m" : "tile_m / packed_heads") +
+        " to divide the query block of " + Twine(*problem.queryBlock) +
+        ", got " + Twine(tile.getRowsPerHead()));
   if (problem.keyBlock && *problem.keyBlock % tile.tileN != 0)
     return makeError("expected tile_n to divide the key block of " +
                      Twine(*problem.keyBlock) + ", got " + Twine(tile.tileN));
@@ -85,6 +88,16 @@ llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
                      Twine(tile.tileN));
   if (llvm::Error error = checkBlocks(problem, tile))
     return error;
+
+  if (!isPackedEvenly(tile.tileM, tile.packedHeads))
+    return makeError("expected packed_heads to divide tile_m into 16, 32 or "
+                     "multiples of 64 rows, got " +
+                     Twine(tile.packedHeads));
+  if (problem.packableHeads % tile.packedHeads != 0)
+    return makeError("expected packed_heads to divide " +
+                     Twine(problem.packableHeads) +
+                     ", the query heads that may share a tile, got " +
+                     Twine(tile.packedHeads));
 
   KernelResources need = getKernelResources(problem.getTraits(), tile, target);
   if (tile.pipeline) {
@@ -137,6 +150,14 @@ static double getPaddingFactor(std::optional<int64_t> size, int64_t tile) {
     return 1;
   double real = std::max<int64_t>(1, *size);
   return std::ceil(real / tile) * tile / real;
+}
+
+int64_t mlir::attnfuse::choosePackedHeads(const ScheduleProblem &problem,
+                                          int64_t tileM) {
+  int64_t heads = std::min(problem.packableHeads, tileM);
+  while (problem.packableHeads % heads != 0 || !isPackedEvenly(tileM, heads))
+    --heads;
+  return heads;
 }
 
 double mlir::attnfuse::estimateTileCost(const ScheduleProblem &problem,
@@ -275,6 +296,7 @@ std::optional<KernelTile> getPipelinedTile(const ScheduleProblem &problem,
                   /*qInRegisters=*/headDim > 64 && headDim <= 128 &&
                       !problem.rotatesKeys && problem.staging == Staging::None,
                   choosePipeline(problem, headDim, groups)};
+  tile.packedHeads = choosePackedHeads(problem, tile.tileM);
   if (llvm::Error error = checkTile(problem, tile, target)) {
     llvm::consumeError(std::move(error));
     return std::nullopt;
@@ -364,9 +386,7 @@ bool mlir::attnfuse::isPreferredTile(const ScheduleProblem &problem,
   return isPreferred(problem, tile, target);
 }
 
-std::optional<KernelTile>
-mlir::attnfuse::chooseTileOfWarpgroups(const ScheduleProblem &problem,
-                                       const TargetInfo &target,
-                                       int64_t groups) {
+std::optional<KernelTile> mlir::attnfuse::chooseTileOfWarpgroups(
+    const ScheduleProblem &problem, const TargetInfo &target, int64_t groups) {
   return getPipelinedTile(problem, target, groups);
 }

@@ -71,8 +71,9 @@ ScheduleSpace::create(const ScheduleProblem &problem, const TargetInfo &target,
 
 ScheduleKey ScheduleSpace::getKey(const KernelTile &tile) const {
   // Bindings, so that a new knob does not compile until it is here.
-  const auto &[tileM, tileN, warps, qInRegisters, optional, keySplits] = tile;
-  ScheduleKey key{tileM, tileN, warps, qInRegisters, keySplits};
+  const auto &[tileM, tileN, warps, qInRegisters, optional, keySplits,
+               packedHeads] = tile;
+  ScheduleKey key{tileM, tileN, warps, qInRegisters, keySplits, packedHeads};
   if (!optional)
     return key;
   const auto &[stages, pingPong, rowOrder, partialSums, partialMaxima,
@@ -109,6 +110,12 @@ void ScheduleSpace::visitPipelined(const KernelTile &tile,
     KernelTile other = tile;
     other.warps = groups * kWarpgroupWarps;
     other.tileM = groups * kWarpgroupRows;
+    other.packedHeads = choosePackedHeads(problem, other.tileM);
+    visit(other);
+  }
+  for (int64_t heads : {int64_t(1), choosePackedHeads(problem, tile.tileM)}) {
+    KernelTile other = tile;
+    other.packedHeads = heads;
     visit(other);
   }
   for (int64_t step : kTileNSteps) {
@@ -209,6 +216,7 @@ std::optional<KernelTile> ScheduleSpace::combine(const KernelTile &base,
   if (a.tileM == base.tileM && a.warps == base.warps) {
     tile.tileM = b.tileM;
     tile.warps = b.warps;
+    tile.packedHeads = b.packedHeads;
   }
   tile.tileN = pick(base.tileN, a.tileN, b.tileN);
   tile.qInRegisters = pick(base.qInRegisters, a.qInRegisters, b.qInRegisters);

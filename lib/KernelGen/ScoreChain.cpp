@@ -53,12 +53,6 @@ LogicalResult ScoreChain::verify(AttentionOp op) {
   return success();
 }
 
-bool ScoreChain::readsOperands(Operation *load) const {
-  return llvm::any_of(
-      op.getScore().front().getOps<tensor::ExtractOp>(),
-      [&](tensor::ExtractOp extract) { return extract != load; });
-}
-
 Value ScoreChain::getHidingSum(AttentionOp op, Operation *load) {
   auto yield = cast<YieldOp>(op.getScore().front().getTerminator());
   auto select = yield.getScore().getDefiningOp<arith::SelectOp>();

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/KernelGen/ScoreTile.h"
+#include "attnfuse/Analysis/ScoreLoads.h"
 #include "attnfuse/KernelGen/ScoreChain.h"
+#include "llvm/ADT/STLExtras.h"
 #include <limits>
 
 using namespace mlir;
@@ -23,9 +25,11 @@ void ScoreTile::applyChain(KernelBuilder &b, MutableArrayRef<Value> scores,
   ScorePosition at{query.batch, query.head, {},          {},
                    0,           problem.nq, problem.nkv, problem.numHeads};
   Value threadKey = b.add(firstKey, column);
-  // The tile may stick out of the score matrix, whose operands may not be read
-  // there.
-  bool staysInside = op.hasScoreChain() && chain.readsOperands(staged.load);
+  // The tile may stick out of the score matrix, of which no operand has
+  // elements there.
+  bool staysInside = llvm::any_of(getElementLoads(op), [&](Operation *load) {
+    return load != staged.load;
+  });
   Value lastRow = b.sub(problem.nq, 1), lastKey = b.sub(problem.nkv, 1);
   // By column tile, so that few staged elements are held at a time.
   for (int64_t columnTile = 0; columnTile < shape.columnTiles; ++columnTile) {

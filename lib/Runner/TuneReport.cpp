@@ -31,6 +31,8 @@ std::string mlir::attnfuse::abbreviate(const KernelTile &tile) {
     os << " q_in_registers";
   if (tile.keySplits != 0)
     os << " key_splits=" << tile.keySplits;
+  if (tile.packedHeads != 1)
+    os << " packed_heads=" << tile.packedHeads;
   const std::optional<KernelPipeline> &pipeline = tile.pipeline;
   if (!pipeline)
     return text;
@@ -140,11 +142,10 @@ static llvm::json::Object getJson(const ScheduleProblem &problem) {
 
 /// With the names that the attribute has.
 static llvm::json::Object getJson(const KernelTile &tile) {
-  llvm::json::Object object{{"tile_m", tile.tileM},
-                            {"tile_n", tile.tileN},
-                            {"warps", tile.warps},
-                            {"q_in_registers", tile.qInRegisters},
-                            {"key_splits", tile.keySplits}};
+  llvm::json::Object object{
+      {"tile_m", tile.tileM},         {"tile_n", tile.tileN},
+      {"warps", tile.warps},          {"q_in_registers", tile.qInRegisters},
+      {"key_splits", tile.keySplits}, {"packed_heads", tile.packedHeads}};
   if (const std::optional<KernelPipeline> &pipeline = tile.pipeline) {
     // Bindings, so that a new knob does not compile until it is here.
     const auto &[stages, pingPong, rowOrder, partialSums, partialMaxima,

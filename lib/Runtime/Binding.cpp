@@ -395,7 +395,7 @@ attnfuse::evaluateGrid(const ManifestKernel &kernel,
 bool TensorMapRequest::operator==(const TensorMapRequest &other) const {
   return address == other.address && type == other.type &&
          sizes == other.sizes && byteStrides == other.byteStrides &&
-         boxRows == other.boxRows && boxColumns == other.boxColumns;
+         box == other.box && boxColumns == other.boxColumns;
 }
 
 Result<std::vector<ParameterValue>> attnfuse::evaluateParameters(
@@ -429,7 +429,7 @@ Result<std::vector<ParameterValue>> attnfuse::evaluateParameters(
               : makeTensorMap({function, parameter.tensor}, tensor);
       if (!request)
         return request.error();
-      request->boxRows = parameter.boxRows;
+      request->box = parameter.box;
       request->boxColumns = getTensorMapColumns(tensor.type);
       values.push_back(*request);
       continue;

@@ -230,9 +230,9 @@ private:
     return expression;
   }
 
-  /// The rows of the box, after checks that there can be a tensor map.
-  uint32_t readTensorMapBox(const Json &item, size_t index,
-                            const std::string &where) {
+  /// The box, after checks that there can be a tensor map.
+  TensorMapBox readTensorMapBox(const Json &item, size_t index,
+                                const std::string &where) {
     const ManifestTensor &tensor = function.getTensor(index);
     bool isWorkspace =
         index >= function.arguments.size() + function.results.size();
@@ -253,20 +253,25 @@ private:
            "'stride_multiple' of " +
            std::to_string(multiple) + ", or multiples, for " + here);
     const Json &box = getArray(item, "box", here);
-    if (box.size() != 2 || !isInt64(box[0]) || !isInt64(box[1])) {
-      fail("expected 'box' in " + here + " to be rows and columns");
-      return 0;
+    if (box.size() != 3 || !isInt64(box[0]) || !isInt64(box[1]) ||
+        !isInt64(box[2])) {
+      fail("expected 'box' in " + here + " to be heads, rows and columns");
+      return {};
     }
-    int64_t rows = box[0].get<int64_t>(), columns = box[1].get<int64_t>();
-    if (rows < 1 || rows > 256)
-      fail("expected 1 to 256 rows in 'box' of " + here + ", got " +
-           std::to_string(rows));
+    int64_t heads = box[0].get<int64_t>(), rows = box[1].get<int64_t>(),
+            columns = box[2].get<int64_t>();
+    for (auto [what, size] : {std::pair("heads", heads), {"rows", rows}})
+      if (size < 1 || size > 256)
+        fail("expected 1 to 256 " + std::string(what) + " in 'box' of " + here +
+             ", got " + std::to_string(size));
     int64_t expected = getTensorMapColumns(tensor.type);
     if (columns != expected)
       fail("expected " + std::to_string(expected) +
            " columns, 128 bytes, in 'box' of " + here + ", got " +
            std::to_string(columns));
-    return failed ? 0 : rows;
+    if (failed)
+      return {};
+    return {uint32_t(heads), uint32_t(rows)};
   }
 
   ManifestParameter readParameter(const Json &item, const std::string &where) {
@@ -294,7 +299,7 @@ private:
     }
     if (kind == "tensor_map") {
       parameter.kind = ManifestParameter::Kind::TensorMap;
-      parameter.boxRows = readTensorMapBox(item, parameter.tensor, where);
+      parameter.box = readTensorMapBox(item, parameter.tensor, where);
       return parameter;
     }
     parameter.kind = ManifestParameter::Kind::Stride;

@@ -24,7 +24,8 @@ constexpr int kFillZero = 0;
 Status TensorMapCache::encode(const TensorMapRequest &request,
                               CUtensorMap &map) const {
   constexpr unsigned kRank = 4;
-  const uint32_t box[kRank] = {request.boxColumns, request.boxRows, 1, 1};
+  const uint32_t box[kRank] = {request.boxColumns, request.box.rows,
+                               request.box.heads, 1};
   const uint32_t elementStrides[kRank] = {1, 1, 1, 1};
   int type = request.type == ElementType::F32    ? kDataTypeFloat32
              : request.type == ElementType::BF16 ? kDataTypeBFloat16

@@ -102,7 +102,8 @@ protected:
 
   int64_t getVisits(const Variant &variant, AttentionSizes sizes,
                     int64_t tileM = 128, int64_t tileN = 64) {
-    return *TileVisits(parse(variant), sizes, tileM, tileN).inAll.getInteger();
+    return *TileVisits(parse(variant), sizes, {tileM, tileN})
+                .inAll.getInteger();
   }
 
   std::vector<std::unique_ptr<TestModule>> parsed;

@@ -161,7 +161,7 @@ TEST_F(BoundLaunchTest, ChoosesVersionsByAddress) {
 TEST_F(BoundLaunchTest, EncodesTensorMapsOfNewAddresses) {
   ManifestKernel &described = manifest.functions[0].versions[0].kernels[0];
   described.parameters[0].kind = ManifestParameter::Kind::TensorMap;
-  described.parameters[0].boxRows = 64;
+  described.parameters[0].box.rows = 64;
   log->parameterSizes = {128, 8, 8, 8, 8};
   load(manifest);
   bind();

@@ -137,7 +137,7 @@ TEST(Manifest, TensorMaps) {
       manifest->functions[0].versions[0].kernels[0].parameters[0];
   EXPECT_EQ(parameter.kind, ManifestParameter::Kind::TensorMap);
   EXPECT_EQ(parameter.tensor, 0u);
-  EXPECT_EQ(parameter.boxRows, 256u);
+  EXPECT_EQ(parameter.box.rows, 256u);
 
   auto getErrorOfMap = [&](const std::string &of, const std::string &box) {
     return getErrorOf(pointer, "\"tensor_map\", \"of\": \"" + of + "\"" + box);

@@ -31,7 +31,7 @@ protected:
          {std::tuple(0, 0, 64), {2, 1, 128}, {3, 4, 192}, {4, 0, 256}}) {
       parameters[index].kind = ManifestParameter::Kind::TensorMap;
       parameters[index].tensor = tensor;
-      parameters[index].boxRows = rows;
+      parameters[index].box.rows = rows;
     }
     parameters[1].kind = ManifestParameter::Kind::Value;
     parameters[1].value.kind = Expression::Kind::Name;
@@ -100,13 +100,13 @@ TEST_F(TensorMapTest, Contiguous) {
   EXPECT_EQ(request.type, ElementType::BF16);
   EXPECT_EQ(request.sizes, (Sizes{128, 70, 2, 3}));
   EXPECT_EQ(request.byteStrides, (Strides{256, 70 * 256, 2 * 70 * 256}));
-  EXPECT_EQ(request.boxRows, 128u);
+  EXPECT_EQ(request.box.rows, 128u);
   EXPECT_EQ(request.boxColumns, 64u);
 
   auto ofOutput = std::get<TensorMapRequest>((*values)[3]);
   EXPECT_EQ(ofOutput.address, 0x30000u);
   EXPECT_EQ(ofOutput.sizes, (Sizes{128, 65, 8, 3}));
-  EXPECT_EQ(ofOutput.boxRows, 192u);
+  EXPECT_EQ(ofOutput.box.rows, 192u);
 
   // The same tensor with another box is another map.
   auto ofQ = std::get<TensorMapRequest>((*values)[0]);
@@ -146,7 +146,7 @@ TEST_F(TensorMapTest, EmptyTensorsBorrowAnAddress) {
   EXPECT_EQ(request.address, 0x30000u);
   EXPECT_EQ(request.sizes, (Sizes{1, 1, 1, 1}));
   EXPECT_EQ(request.byteStrides, (Strides{16, 16, 16}));
-  EXPECT_EQ(request.boxRows, 128u);
+  EXPECT_EQ(request.box.rows, 128u);
   Status status = launch(loadKernel());
   EXPECT_TRUE(status.ok()) << status.error().message;
   EXPECT_EQ(log->launches.size(), 1u);

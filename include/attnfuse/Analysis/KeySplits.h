@@ -22,7 +22,8 @@ namespace mlir::attnfuse {
 /// The tile of a kernel that may split keys, and the blocks of it that an SM
 /// holds.
 struct SplitTile {
-  int64_t m, n, blocksPerSm;
+  TileShape shape;
+  int64_t blocksPerSm;
 };
 
 struct KeySplits {
@@ -33,7 +34,8 @@ struct KeySplits {
 
   /// Parts of the keys of a query tile: as many as fill the machine with one
   /// block each, and of the longest walk kLeastTiles key tiles each, but for
-  /// one; from 1 to kMostParts. An expression of the sizes and of the number of SMs.
+  /// one; from 1 to kMostParts. An expression of the sizes and of the number of
+  /// SMs.
   SizeExpression count;
   /// Picoseconds that the longest tile's walk gets shorter by, and that
   /// combining the parts takes.

@@ -29,18 +29,26 @@ struct AttentionSizes {
   static AttentionSizes get(AttentionOp op);
 };
 
+/// `m` query rows, of which each of `heads` heads has as many, and `n` keys.
+struct TileShape {
+  int64_t m, n;
+  int64_t heads = 1;
+
+  int64_t getRowsPerHead() const { return m / heads; }
+};
+
 /// The tile of a kernel that rotates k; where it is pipelined, while others
 /// compute.
 struct RotationTile {
-  int64_t m, n;
+  TileShape shape;
   bool isPipelined;
 };
 
 /// Query tiles of a launch, the key tiles that one of them visits, on average
 /// and (but for lists of blocks) at most, and those that all visit.
 struct TileVisits {
-  TileVisits(AttentionOp op, const AttentionSizes &sizes, int64_t tileM,
-             int64_t tileN);
+  TileVisits(AttentionOp op, const AttentionSizes &sizes,
+             const TileShape &tile);
   SizeExpression queryTiles, ofQueryTile, ofLongest, inAll;
 };
 

@@ -14,12 +14,14 @@
 #define ATTNFUSE_KERNELGEN_ATTENTIONPROBLEM_H
 
 #include "attnfuse/KernelGen/KernelAbi.h"
+#include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/KernelGen/Normalizer.h"
 #include "attnfuse/KernelGen/TileWalk.h"
 
 namespace mlir::attnfuse::kernelgen {
 
-/// Rows [firstRow, firstRow + tile_m) of one head of one batch entry.
+/// Rows from `firstRow` on of one or more heads from `head` on, of one batch
+/// entry, as KernelTile has them.
 struct QueryTile {
   Value batch, head, keyHead, firstRow;
   /// The part of the keys, where they are split.
@@ -50,12 +52,19 @@ public:
   /// Whether this kernel computes parts of the results, which another combines.
   bool splitsKeys() const { return abi.getPartials().has_value(); }
 
-  /// The tile of rows from `rowBlock` * tileM on of head `headOfBatch` (of
-  /// batch size x heads); of split keys, part `part`.
-  QueryTile getQueryTile(KernelBuilder &b, Value headOfBatch, Value rowBlock,
-                         int64_t tileM, Value part = {}) const;
-  TileWalk getWalk(KernelBuilder &b, const QueryTile &tile, int64_t tileM,
-                   int64_t tileN) const;
+  /// Heads of the whole batch, or groups of heads that are packed into a tile,
+  /// and the row blocks of each: together, all query tiles.
+  Value getNumHeadGroups(KernelBuilder &b, const KernelTile &shape) const;
+  Value getNumRowBlocks(KernelBuilder &b, const KernelTile &shape) const;
+  /// Of split keys, part `part` of the tile.
+  QueryTile getQueryTile(KernelBuilder &b, const KernelTile &shape,
+                         Value headGroup, Value rowBlock,
+                         Value part = {}) const;
+  /// Where row `tileRow` of the tile is: `head` and `firstRow` of its own.
+  QueryTile getRowsFrom(KernelBuilder &b, const KernelTile &shape,
+                        QueryTile tile, Value tileRow) const;
+  TileWalk getWalk(KernelBuilder &b, const KernelTile &shape,
+                   const QueryTile &tile) const;
   /// Address of the first row of a head's matrix.
   Value getHeadBase(KernelBuilder &b, Value tensor, Value batch,
                     Value head) const;

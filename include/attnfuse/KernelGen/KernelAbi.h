@@ -71,10 +71,10 @@ public:
   Value getScalar(KernelBuilder &b, Value scalar);
   /// Size of a dimension as an expression of the manifest.
   llvm::json::Value getDimExpression(Value tensor, int64_t dim) const;
-  /// Tensor map of a [B, H, N, D] tensor, for boxes of `rows` x `columns` of
-  /// N and D.
-  Value getTensorMap(KernelBuilder &b, Value tensor, int64_t rows,
-                     int64_t columns);
+  /// Tensor map of a [B, H, N, D] tensor, for boxes of `heads` x `rows` x
+  /// `columns` of H, N and D.
+  Value getTensorMap(KernelBuilder &b, Value tensor, int64_t heads,
+                     int64_t rows, int64_t columns);
   /// Value of an expression of the manifest, i64.
   Value getValue(KernelBuilder &b, const llvm::json::Value &expression);
 

@@ -63,6 +63,18 @@ struct KernelPipeline {
   ProductWait productWait = ProductWait::End;
 };
 
+/// Whether `heads` heads share the rows of a tile such that a warp has rows of
+/// one head, and those of a warpgroup are a box of rows and heads.
+inline bool isPackedEvenly(int64_t tileM, int64_t heads) {
+  if (heads == 1)
+    return true;
+  if (heads < 1 || tileM % heads != 0)
+    return false;
+  int64_t rows = tileM / heads;
+  return rows % kWarpgroupRows == 0 ||
+         (rows % 16 == 0 && kWarpgroupRows % rows == 0);
+}
+
 /// The tile of one thread block: `#attnfuse.schedule` without MLIR.
 struct KernelTile {
   int64_t tileM;
@@ -73,7 +85,11 @@ struct KernelTile {
   /// Blocks that share the keys of a query tile at every launch, or 0 where the
   /// sizes of a launch decide.
   int64_t keySplits = 0;
+  /// Query heads of one key head of which the tile has rows: `tileM /
+  /// packedHeads` of each, one head's after the other's.
+  int64_t packedHeads = 1;
 
+  int64_t getRowsPerHead() const { return tileM / packedHeads; }
   int64_t getThreads() const {
     return (warps + (pipeline ? kWarpgroupWarps : 0)) * kWarpSize;
   }

@@ -86,15 +86,17 @@ public:
 
   /// Rotates `numTileRows` rows of a tile from `tile` on, which hold sequence
   /// indices `firstRow` on, of `numRows` in the sequence of batch entry
-  /// `batch`. Rows past the end are rotated by some position, which is
+  /// `batch`, and, after every `period` rows, the same again of another head.
+  /// Rows past the end are rotated by some position, which is
   /// harmless. `awaitTile` waits until the tile has arrived: the tables are
   /// loaded before it where they can be, and it may be called several times,
   /// but at least once by every thread, so that none runs ahead of the tiles.
   /// The caller synchronises after all. `tile` is a multiple of 8 rows into the
   /// layout.
   void emit(KernelBuilder &b, const SharedLayout &layout, Value tile,
-            int64_t numTileRows, Value firstRow, Value numRows, Value batch,
-            Value thread, function_ref<void()> awaitTile = nullptr) const;
+            int64_t numTileRows, int64_t period, Value firstRow, Value numRows,
+            Value batch, Value thread,
+            function_ref<void()> awaitTile = nullptr) const;
 
 private:
   RowRotation rows;

@@ -43,6 +43,9 @@ struct ScheduleProblem {
   bool hasBand = false;
   /// Whether K is rotated in the kernel.
   bool rotatesKeys = false;
+  /// Query heads for each key head that may share a tile; 1 where heads differ
+  /// in more than q, or their number is not known.
+  int64_t packableHeads = 1;
   /// Whether q, k, v and the output are all arguments or results, to which
   /// alone tensor maps can be made.
   bool allowsTensorMaps = true;
@@ -76,9 +79,14 @@ bool isPreferredTile(const ScheduleProblem &problem, const KernelTile &tile,
                      const TargetInfo &target);
 /// The pipelined tile of up to `groups` computing warpgroups; none where it
 /// does not fit, or another kind of block serves better.
-std::optional<KernelTile>
-chooseTileOfWarpgroups(const ScheduleProblem &problem, const TargetInfo &target,
-                       int64_t groups);
+std::optional<KernelTile> chooseTileOfWarpgroups(const ScheduleProblem &problem,
+                                                 const TargetInfo &target,
+                                                 int64_t groups);
+
+/// The most heads whose rows a pipelined tile can have. Each key tile is loaded
+/// once for all of them, the tables of rotations are, too, and short queries
+/// leave fewer rows empty.
+int64_t choosePackedHeads(const ScheduleProblem &problem, int64_t tileM);
 
 /// Tiles of the work per SM up to which the tile of chooseTileForFewRows is
 /// quicker: many small blocks fill the machine where few large ones do not.

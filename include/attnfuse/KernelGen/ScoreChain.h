@@ -36,10 +36,6 @@ public:
   /// device form.
   static LogicalResult verify(AttentionOp op);
 
-  /// Whether the region reads operands other than by `load`: then queries and
-  /// keys must lie inside the score matrix.
-  bool readsOperands(Operation *load) const;
-
   /// The sum that the region adds `load` to, if it ends like additive_bias: by
   /// -inf where the element is -inf, and else the sum, at least kLowestScore
   /// (docs/spec.md). Null if it does not.

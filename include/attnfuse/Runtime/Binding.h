@@ -87,7 +87,7 @@ struct TensorMapRequest {
   std::array<uint64_t, 4> sizes = {};
   /// Of N, H and B: multiples of 16 below 2^40.
   std::array<uint64_t, 3> byteStrides = {};
-  uint32_t boxRows = 0;
+  TensorMapBox box;
   uint32_t boxColumns = 0;
 
   bool operator==(const TensorMapRequest &other) const;

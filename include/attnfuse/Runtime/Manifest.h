@@ -43,6 +43,16 @@ struct ManifestCheck {
   std::string message;
 };
 
+/// What one copy by a tensor map moves: of each of `heads` neighbouring heads
+/// `rows` rows, 1 to 256 of both, of getTensorMapColumns().
+struct TensorMapBox {
+  uint32_t heads = 1, rows = 0;
+
+  bool operator==(const TensorMapBox &other) const {
+    return heads == other.heads && rows == other.rows;
+  }
+};
+
 /// One parameter of a kernel: 8 bytes, or a tensor map of 128.
 struct ManifestParameter {
   enum class Kind { Pointer, Stride, Value, TensorMap };
@@ -51,9 +61,8 @@ struct ManifestParameter {
   size_t tensor = 0;
   size_t dim = 0;
   Expression value;
-  /// What one copy by the tensor map moves: 1 to 256 rows of
-  /// getTensorMapColumns().
-  uint32_t boxRows = 0;
+  /// What one copy by the tensor map moves.
+  TensorMapBox box;
 };
 
 /// Columns of the box of a tensor map of elements of `type`: the 128 bytes over

@@ -330,8 +330,7 @@ LogicalResult FunctionConverter::addFusedVersions() {
   fused.setScheduleAttr(getScheduleAttr(op.getContext(), *tile));
   manifest.addCopy(fused);
   RotationCosts costs(fused, manifest.getSizes(),
-                      {tile->tileM, tile->tileN, bool(tile->pipeline)},
-                      *target);
+                      {getTileShape(*tile), bool(tile->pipeline)}, *target);
   return addVersions({body.rotations, fused}, function.getName() + "$fused",
                      costs.isFusedQuicker().getJson(), /*isLast=*/false);
 }
@@ -390,7 +389,7 @@ LogicalResult FunctionConverter::addVersions(const FunctionBody &way,
     if (std::optional<KernelTile> small =
             getTileForFewRows(op, *problem, *target))
       addVersion(way, name + "$few_rows", *small,
-                 both(here, manifest.getFewTilesCondition(tile.tileM)));
+                 both(here, manifest.getFewTilesCondition(tile)));
   addVersion(way, name, tile, here, getNumParts(tile));
   if (!hasMaps || !isLast)
     return success();
@@ -418,7 +417,7 @@ void FunctionConverter::addSplitVersion(const FunctionBody &way,
   int64_t blocksPerSm =
       getBlocksPerSm(getResources(way.attention, tile), *target);
   KeySplits splits(way.attention, manifest.getSizes(),
-                   {tile.tileM, tile.tileN, std::max<int64_t>(blocksPerSm, 1)},
+                   {getTileShape(tile), std::max<int64_t>(blocksPerSm, 1)},
                    *target);
   if (splits.mayPay)
     addVersion(way, name + "$split_keys", tile,

@@ -222,16 +222,19 @@ void ManifestBuilder::addChecks() {
   }
 }
 
-json::Value ManifestBuilder::getNumTiles(int64_t tileM) {
+json::Value ManifestBuilder::getNumTiles(const KernelTile &tile) {
+  json::Value heads = getDim(op.getQuery(), 1);
+  if (tile.packedHeads != 1)
+    heads = apply("ceildiv", std::move(heads), tile.packedHeads);
   return apply(
-      "mul", apply("ceildiv", getDim(op.getQuery(), 2), tileM),
-      apply("mul", getDim(op.getQuery(), 0), getDim(op.getQuery(), 1)));
+      "mul", apply("ceildiv", getDim(op.getQuery(), 2), tile.getRowsPerHead()),
+      apply("mul", getDim(op.getQuery(), 0), std::move(heads)));
 }
 
-json::Value ManifestBuilder::getFewTilesCondition(int64_t tileM) {
-  json::Value isFew = apply("le", getNumTiles(tileM),
-                            apply("mul", kFewTilesPerSm, "$sm_count"));
-  if (tileM <= kWarpgroupRows * 2)
+json::Value ManifestBuilder::getFewTilesCondition(const KernelTile &tile) {
+  json::Value isFew =
+      apply("le", getNumTiles(tile), apply("mul", kFewTilesPerSm, "$sm_count"));
+  if (tile.tileM <= kWarpgroupRows * 2)
     return isFew;
   int64_t limit = op.getBands().empty() ? kShortQueries : kShortBandQueries;
   json::Value isShort = apply("le", getDim(op.getQuery(), 2), limit);
@@ -241,7 +244,7 @@ json::Value ManifestBuilder::getFewTilesCondition(int64_t tileM) {
 json::Object ManifestBuilder::describeAttention(
     StringRef name, const KernelTile &tile, const KernelResources &resources,
     json::Array parameters, bool startsEarly, const json::Value &numParts) {
-  json::Value blocks = getNumTiles(tile.tileM);
+  json::Value blocks = getNumTiles(tile);
   if (numParts != 1)
     blocks = apply("mul", std::move(blocks), numParts);
   // Numbers of tiles, and of their parts, are i32.

@@ -40,8 +40,8 @@ public:
   kernelgen::PartialResults addPartials(const llvm::json::Value &count,
                                         bool combinesEarly);
 
-  /// Whether tiles of `tileM` rows are too few to fill the machine for long.
-  llvm::json::Value getFewTilesCondition(int64_t tileM);
+  /// Whether the tiles are too few to fill the machine for long.
+  llvm::json::Value getFewTilesCondition(const KernelTile &tile);
 
   /// Entries of kernels.
   llvm::json::Object describeAttention(StringRef name, const KernelTile &tile,
@@ -68,7 +68,7 @@ public:
 
 private:
   llvm::json::Value getDim(Value tensor, unsigned dim);
-  llvm::json::Value getNumTiles(int64_t tileM);
+  llvm::json::Value getNumTiles(const KernelTile &tile);
   llvm::json::Object describe(Value tensor, Type type, StringRef role);
   /// Every call must have `holds` 1. Drops what is 1 in all calls.
   void addCheck(llvm::json::Value holds, const Twine &message);

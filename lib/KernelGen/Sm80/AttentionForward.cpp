@@ -153,13 +153,13 @@ void ForwardKernel::buildIndices() {
     keyPart = b.remU(block, problem.numParts);
     block = b.divU(block, problem.numParts);
   }
-  Value numTiles = b.ceilDiv(problem.nq, tile.tileM);
+  Value numTiles = problem.getNumRowBlocks(b, tile);
   Value rowBlock = b.remU(block, numTiles);
   // Below a diagonal the last tile has the most keys: long tiles first.
   if (problem.limits.upper)
     rowBlock = b.sub(b.sub(numTiles, 1), rowBlock);
-  query = problem.getQueryTile(b, b.divU(block, numTiles), rowBlock, tile.tileM,
-                               keyPart);
+  query =
+      problem.getQueryTile(b, tile, b.divU(block, numTiles), rowBlock, keyPart);
   Value row = b.add(b.add(query.firstRow, warpRow), laneRow);
   scoreTile.emplace(problem, query, scoreShape, row, laneColumn);
   outputRows.emplace(problem, query, outputShape, row, laneColumn);
@@ -167,7 +167,7 @@ void ForwardKernel::buildIndices() {
   queryTile = getSharedTile(plan.q);
   keyTile = getSharedTile(plan.k);
   valueTile = getSharedTile(plan.v);
-  walk = problem.getWalk(b, query, tile.tileM, tile.tileN);
+  walk = problem.getWalk(b, tile, query);
 }
 
 Value ForwardKernel::getSharedTile(int64_t byteOffset) {
@@ -216,8 +216,8 @@ Value ForwardKernel::buildRun(Value mode) {
   }
   if (queryRotation) {
     TileRotation(queryRotation, elementType, abi, threads, kUnitsAtOnce)
-        .emit(b, queryLayout, queryTile, tile.tileM, query.firstRow, problem.nq,
-              query.batch, thread);
+        .emit(b, queryLayout, queryTile, tile.tileM, tile.tileM, query.firstRow,
+              problem.nq, query.batch, thread);
     if (tile.qInRegisters)
       b.barrier();
   }
@@ -256,8 +256,8 @@ ForwardKernel::buildStep(LoopState state, ArrayRef<Values> queryFragments,
   }
   if (keyRotation) {
     TileRotation(keyRotation, elementType, abi, threads, kUnitsAtOnce)
-        .emit(b, keyLayout, keyTile, tile.tileN, firstKey, problem.nkv,
-              query.batch, thread);
+        .emit(b, keyLayout, keyTile, tile.tileN, tile.tileN, firstKey,
+              problem.nkv, query.batch, thread);
     b.barrier();
   }
   Values scores = buildScores(queryFragments);

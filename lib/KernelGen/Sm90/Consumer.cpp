@@ -139,15 +139,21 @@ void Consumer::build() {
     valueDescriptor = getDescriptor(b, context.values.getTile(b, b.i32(0)),
                                     context.tile.tileN * kPanelPitch);
   }
-  if (context.stagesOutput())
+  if (context.stagesOutput()) {
+    int64_t rows = std::min(context.tile.getRowsPerHead(), kWarpgroupRows);
     outputMap = problem.getAbi().getTensorMap(b, problem.getOp().getOutput(),
-                                              kWarpgroupRows, kPanelColumns);
+                                              kWarpgroupRows / rows, rows,
+                                              kPanelColumns);
+  }
   if (hasTurns())
     b.ifThen(b.eq(group, 0), [&] { arriveNamed(b, turn, kTurnThreads); });
 
   context.order.forEachTile(
       b, [&](Value round, const QueryTile &tile, Value number) {
         query = tile;
+        groupRows = problem.getRowsFrom(b, context.tile, tile,
+                                        b.mul(group, kWarpgroupRows));
+        ownRows = problem.getRowsFrom(b, context.tile, tile, tileRow);
         return buildTile(round, number);
       });
   if (context.stagesOutput())
@@ -155,10 +161,10 @@ void Consumer::build() {
 }
 
 Value Consumer::buildTile(Value round, Value number) {
-  walk = problem.getWalk(b, query, context.tile.tileM, context.tile.tileN);
-  Value row = b.add(query.firstRow, tileRow);
-  scoreTile.emplace(problem, query, scoreShape, row, tileColumn);
-  outputRows.emplace(problem, query, outputShape, row, tileColumn);
+  walk = problem.getWalk(b, context.tile, query);
+  scoreTile.emplace(problem, ownRows, scoreShape, ownRows.firstRow, tileColumn);
+  outputRows.emplace(problem, ownRows, outputShape, ownRows.firstRow,
+                     tileColumn);
   buildQuery(round);
 
   LoopState state;
@@ -210,7 +216,7 @@ void Consumer::buildQuery(Value round) {
                  problem.getAbi(), kWarpgroupThreads,
                  getUnitsAtOnce(context.registers))
         .emit(b, context.queryLayout, pointer, kWarpgroupRows,
-              b.add(query.firstRow, b.mul(group, kWarpgroupRows)), problem.nq,
+              context.tile.getRowsPerHead(), groupRows.firstRow, problem.nq,
               query.batch, groupThread,
               [&] { context.queries.waitFull(b, round); });
     fenceAsyncProxy(b);
@@ -566,16 +572,16 @@ void Consumer::buildStore(ArrayRef<Value> output) {
 }
 
 void Consumer::replaceNonFiniteRows() {
-  Value row = b.add(query.firstRow, tileRow);
+  Value row = ownRows.firstRow;
   syncWarp(b);
   ExactRows::Rows exact =
-      ExactRows(context, normalizer, query, *walk, row, lane)
+      ExactRows(context, normalizer, ownRows, *walk, row, lane)
           .emit(b, [&](Value column, ArrayRef<Value> output) {
             // What is finite stays, so that it does not depend on what the
             // warp's other rows hold.
             if (!context.stagesOutput()) {
               // Else the addresses are made before the loops over the keys.
-              OutputRows(problem, query, ExactRows::kShape, pin(b, {row})[0],
+              OutputRows(problem, ownRows, ExactRows::kShape, pin(b, {row})[0],
                          tileColumn, column)
                   .replaceNonFinite(b, output);
               return;
@@ -588,7 +594,7 @@ void Consumer::replaceNonFiniteRows() {
               pair = replaceNonFinite(b, pair, other, type);
             storeMatrix(b, address, staged);
           });
-  OutputRows(problem, query, outputShape, pin(b, {row})[0], tileColumn)
+  OutputRows(problem, ownRows, outputShape, pin(b, {row})[0], tileColumn)
       .replaceNaNStates(b, normalizer, exact);
 }
 
@@ -608,9 +614,9 @@ void Consumer::storeStaged(Value round) {
   fenceAsyncProxy(b);
   syncNamed(b, groupBarrier, kWarpgroupThreads);
   b.ifThen(b.eq(isGroupLeader, 1), [&] {
-    Value row = b.add(query.firstRow, b.mul(group, kWarpgroupRows));
     for (int64_t column = 0; column < context.dims.v; column += kPanelColumns)
-      storeBox(b, outputMap, {b.i32(column), row, query.head, query.batch},
+      storeBox(b, outputMap,
+               {b.i32(column), groupRows.firstRow, groupRows.head, query.batch},
                getStagedPanel(b.i32(column)));
     commitStores(b);
     if (context.outputReplacesQuery()) {

@@ -110,7 +110,8 @@ private:
   Value outputMap;
 
   // By query tile.
-  QueryTile query;
+  /// The tile, and its rows from the warpgroup's and the thread's first on.
+  QueryTile query, groupRows, ownRows;
   std::optional<TileWalk> walk;
   std::optional<ScoreTile> scoreTile;
   std::optional<OutputRows> outputRows;

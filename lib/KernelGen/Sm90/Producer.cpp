@@ -23,16 +23,15 @@ Producer::Producer(KernelBuilder &b, const BlockContext &context)
     : b(b), context(context), problem(context.problem) {
   AttentionOp op = problem.getOp();
   KernelAbi &abi = problem.getAbi();
-  queryMap =
-      abi.getTensorMap(b, op.getQuery(), context.tile.tileM, kPanelColumns);
-  keyMap = abi.getTensorMap(b, op.getKey(), context.tile.tileN, kPanelColumns);
-  valueMap =
-      abi.getTensorMap(b, op.getValue(), context.tile.tileN, kPanelColumns);
+  const KernelTile &tile = context.tile;
+  queryMap = abi.getTensorMap(b, op.getQuery(), tile.packedHeads,
+                              tile.getRowsPerHead(), kPanelColumns);
+  keyMap = abi.getTensorMap(b, op.getKey(), 1, tile.tileN, kPanelColumns);
+  valueMap = abi.getTensorMap(b, op.getValue(), 1, tile.tileN, kPanelColumns);
   if (context.stagedOperand)
     stagedMap = abi.getTensorMap(
-        b, context.stagedOperand->tensor,
-        context.stagedOperand->perQuery ? context.tile.tileM : 1,
-        kPanelColumns);
+        b, context.stagedOperand->tensor, 1,
+        context.stagedOperand->perQuery ? tile.tileM : 1, kPanelColumns);
 }
 
 void Producer::build() {
@@ -59,8 +58,7 @@ void Producer::buildRounds() {
 }
 
 Value Producer::buildTile(Value round, const QueryTile &query, Value number) {
-  TileWalk walk =
-      problem.getWalk(b, query, context.tile.tileM, context.tile.tileN);
+  TileWalk walk = problem.getWalk(b, context.tile, query);
   auto loadKey = [&](ValueRange position, Value number) {
     b.ifThen(walk.isValid(b, position), [&] {
       load(context.keys, number, keyMap, context.tile.tileN,
@@ -127,8 +125,8 @@ void Producer::rotateKey(const QueryTile &query, Value firstKey, Value number) {
   Value tile = b.offsetPtr(context.getSharedPtr(b, 0), slot);
   TileRotation(context.keyRotation, problem.getElementType(), problem.getAbi(),
                kWarpgroupThreads, kUnitsAtOnce)
-      .emit(b, context.keyLayout, tile, context.tile.tileN, firstKey,
-            problem.nkv, query.batch, context.thread,
+      .emit(b, context.keyLayout, tile, context.tile.tileN, context.tile.tileN,
+            firstKey, problem.nkv, query.batch, context.thread,
             [&] { context.keys.waitFull(b, number); });
   fenceAsyncProxy(b);
   arrive(b, context.readyKeys.getFull(b, number));

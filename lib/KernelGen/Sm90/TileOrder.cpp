@@ -13,9 +13,10 @@ using namespace mlir::attnfuse::kernelgen;
 using namespace mlir::attnfuse::kernelgen::sm90;
 namespace json = llvm::json;
 
-/// Query heads of which K and V fill half of the cache, in whole groups that
-/// share a key head; at least 1, and an i32 for all sizes.
+/// Query heads, or packs of them, of which K and V fill half of the cache, in
+/// whole groups that share a key head; at least 1, and an i32 for all sizes.
 static json::Value getHeadsPerSection(const AttentionProblem &problem,
+                                      const KernelTile &shape,
                                       int64_t l2Bytes) {
   AttentionOp op = problem.getOp();
   const KernelAbi &abi = problem.getAbi();
@@ -29,8 +30,10 @@ static json::Value getHeadsPerSection(const AttentionProblem &problem,
             apply("mul", abi.getDimExpression(op.getKey(), 2), bytesPerKey),
             1));
   json::Value group =
-      apply("ceildiv", abi.getDimExpression(op.getQuery(), 1),
-            apply("max", abi.getDimExpression(op.getKey(), 1), 1));
+      apply("ceildiv",
+            apply("ceildiv", abi.getDimExpression(op.getQuery(), 1),
+                  apply("max", abi.getDimExpression(op.getKey(), 1), 1)),
+            shape.packedHeads);
   return apply(
       "min",
       apply("max", apply("mul", std::move(keyHeads), std::move(group)), 1),
@@ -47,24 +50,22 @@ static TileLengths getLengths(const AttentionProblem &problem) {
 }
 
 static TileDeal getDeal(KernelBuilder &b, const AttentionProblem &problem,
-                        int64_t tileM, int64_t l2Bytes) {
-  KernelAbi &abi = problem.getAbi();
-  Value batch = b.toI32(abi.getDim(b, problem.getOp().getQuery(), 0));
-  Value headsPerSection =
-      b.toI32(abi.getValue(b, getHeadsPerSection(problem, l2Bytes)));
-  Value heads = b.mul(batch, problem.numHeads);
+                        const KernelTile &shape, int64_t l2Bytes) {
+  Value headsPerSection = b.toI32(problem.getAbi().getValue(
+      b, getHeadsPerSection(problem, shape, l2Bytes)));
+  Value heads = problem.getNumHeadGroups(b, shape);
   // Each part is dealt out like a head. The grid has a block for each.
   if (problem.splitsKeys())
     heads = b.mul(heads, problem.numParts);
   return TileDeal(b, b.blockId(), b.gridSize(), heads,
-                  b.ceilDiv(problem.nq, tileM), headsPerSection,
+                  problem.getNumRowBlocks(b, shape), headsPerSection,
                   getLengths(problem));
 }
 
 TileOrder::TileOrder(KernelBuilder &b, const AttentionProblem &problem,
-                     int64_t tileM, int64_t l2Bytes)
-    : problem(problem), tileM(tileM),
-      deal(getDeal(b, problem, tileM, l2Bytes)) {}
+                     const KernelTile &shape, int64_t l2Bytes)
+    : problem(problem), shape(shape),
+      deal(getDeal(b, problem, shape, l2Bytes)) {}
 
 QueryTile TileOrder::getTile(KernelBuilder &b, Value round) const {
   TileDeal::Tile tile = deal.getTile(b, round);
@@ -73,7 +74,7 @@ QueryTile TileOrder::getTile(KernelBuilder &b, Value round) const {
     part = b.remU(tile.head, problem.numParts);
     tile.head = b.divU(tile.head, problem.numParts);
   }
-  return problem.getQueryTile(b, tile.head, tile.rowBlock, tileM, part);
+  return problem.getQueryTile(b, shape, tile.head, tile.rowBlock, part);
 }
 
 void TileOrder::forEachTile(

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A persistent grid: as many blocks as the machine runs at a time, each of
-// which computes its share of the tiles (TileDeal.h), one after the other. Where
-// keys are split, a block has one part of one tile, and there is nothing to
-// balance.
+// which computes its share of the tiles (TileDeal.h), one after the other.
+// Where keys are split, a block has one part of one tile, and there is nothing
+// to balance.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@ namespace mlir::attnfuse::kernelgen::sm90 {
 class TileOrder {
 public:
   /// `l2Bytes` is the size of the L2 cache.
-  TileOrder(KernelBuilder &b, const AttentionProblem &problem, int64_t tileM,
-            int64_t l2Bytes);
+  TileOrder(KernelBuilder &b, const AttentionProblem &problem,
+            const KernelTile &shape, int64_t l2Bytes);
 
   /// Emits the rounds of this block, a tile each. `body` gets the round, its
   /// query tile and the number of the block's next key tile, which it returns
@@ -38,7 +38,7 @@ private:
   QueryTile getTile(KernelBuilder &b, Value round) const;
 
   const AttentionProblem &problem;
-  int64_t tileM;
+  KernelTile shape;
   TileDeal deal;
 };
 

@@ -26,19 +26,25 @@ using namespace mlir::attnfuse;
 //===----------------------------------------------------------------------===//
 
 static ParseResult parseScheduleOptions(AsmParser &parser, int64_t &keySplits,
+                                        int64_t &packedHeads,
                                         PipelineAttr &pipeline) {
   keySplits = 0;
+  packedHeads = 1;
   if (failed(parser.parseOptionalComma()))
     return success();
-  if (succeeded(parser.parseOptionalKeyword("key_splits"))) {
-    if (parser.parseEqual() || parser.parseInteger(keySplits))
+  for (auto [name, value] : {std::pair("key_splits", &keySplits),
+                             std::pair("packed_heads", &packedHeads)}) {
+    if (failed(parser.parseOptionalKeyword(name)))
+      continue;
+    if (parser.parseEqual() || parser.parseInteger(*value))
       return failure();
     if (failed(parser.parseOptionalComma()))
       return success();
   }
   llvm::SMLoc loc = parser.getCurrentLocation();
   if (failed(parser.parseOptionalKeyword("pipeline")))
-    return parser.emitError(loc, "expected 'key_splits' or 'pipeline'");
+    return parser.emitError(
+        loc, "expected 'key_splits', 'packed_heads' or 'pipeline'");
   if (parser.parseEqual())
     return failure();
   // By its name too, if it has one.
@@ -50,9 +56,11 @@ static ParseResult parseScheduleOptions(AsmParser &parser, int64_t &keySplits,
 }
 
 static void printScheduleOptions(AsmPrinter &printer, int64_t keySplits,
-                                 PipelineAttr pipeline) {
+                                 int64_t packedHeads, PipelineAttr pipeline) {
   if (keySplits != 0)
     printer << ", key_splits = " << keySplits;
+  if (packedHeads != 1)
+    printer << ", packed_heads = " << packedHeads;
   if (pipeline) {
     printer << ", pipeline = ";
     printer.printStrippedAttrOrType(pipeline);
@@ -284,7 +292,7 @@ LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t tileM, int64_t tileN, int64_t warps,
-                                   bool, int64_t keySplits,
+                                   bool, int64_t keySplits, int64_t packedHeads,
                                    PipelineAttr pipeline) {
   if (warps < 1 || warps > 32)
     return emitError() << "expected 1 to 32 warps, got " << warps;
@@ -304,8 +312,16 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (keySplits < 0 || keySplits > kMaxKeySplits)
     return emitError() << "expected key_splits from 0 to " << kMaxKeySplits
                        << ", got " << keySplits;
-  if (!pipeline)
+  if (packedHeads < 1 || tileM % (16 * packedHeads) != 0)
+    return emitError() << "expected packed_heads to divide tile_m into "
+                          "multiples of 16 rows, got "
+                       << packedHeads;
+  if (!pipeline) {
+    if (packedHeads != 1)
+      return emitError() << "expected packed_heads = 1 without a pipeline, got "
+                         << packedHeads;
     return success();
+  }
   if (warps % 4 != 0 || warps > 12)
     return emitError() << "expected 4, 8 or 12 warps with a pipeline, got "
                        << warps;

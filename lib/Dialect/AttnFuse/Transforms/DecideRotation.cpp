@@ -83,8 +83,7 @@ struct DecideRotationPass
     if (!tile)
       return op.emitOpError() << llvm::toString(tile.takeError());
     RotationCosts costs(op, AttentionSizes::get(op),
-                        {tile->tileM, tile->tileN, bool(tile->pipeline)},
-                        *target);
+                        {getTileShape(*tile), bool(tile->pipeline)}, *target);
     std::optional<int64_t> isFused = costs.isFusedQuicker().getInteger();
     if (!isFused) {
       setPlan(RotationWay::BySize);

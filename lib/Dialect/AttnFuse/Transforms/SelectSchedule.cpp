@@ -43,6 +43,25 @@ std::optional<int64_t> getStaticSize(RankedTensorType type, unsigned dim) {
 }
 } // namespace
 
+/// Query heads for each key head, if they differ in nothing but q that a
+/// pipelined kernel reads by tiles; else 1.
+static int64_t getPackableHeads(AttentionOp op) {
+  std::optional<int64_t> heads = getStaticSize(op.getQuery().getType(), 1),
+                         keyHeads = getStaticSize(op.getKey().getType(), 1);
+  if (!heads || !keyHeads || *heads < 1 || *keyHeads < 1 ||
+      *heads % *keyHeads != 0)
+    return 1;
+  std::optional<StagedOperand> staged = getStagedOperand(op);
+  if (staged && (staged->perHead || staged->perQuery))
+    return 1;
+  if (op.getBlocksAttr()) {
+    auto type = cast<RankedTensorType>(op.getRowOffsets().getType());
+    if (type.getRank() == 3 && type.getDimSize(1) != 1)
+      return 1;
+  }
+  return *heads / *keyHeads;
+}
+
 FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
   for (auto [name, value] :
        {std::pair("query", op.getQuery()), std::pair("key", op.getKey()),
@@ -67,6 +86,7 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
       problem.staging == Staging::None && !getElementLoads(op).empty();
   problem.hasBand = !op.getBands().empty();
   problem.rotatesKeys = traits.rotatesKeys;
+  problem.packableHeads = getPackableHeads(op);
   for (Value tensor : {op.getQuery(), op.getKey(), op.getValue()})
     problem.allowsTensorMaps &=
         isa<BlockArgument>(tensor) || tensor.getDefiningOp<RopeOp>();
@@ -102,9 +122,10 @@ KernelTraits mlir::attnfuse::getKernelTraits(AttentionOp op) {
 }
 
 KernelTile mlir::attnfuse::getKernelTile(ScheduleAttr schedule) {
-  KernelTile tile{schedule.getTileM(), schedule.getTileN(),
-                  schedule.getWarps(), schedule.getQInRegisters(),
-                  std::nullopt,        schedule.getKeySplits()};
+  KernelTile tile{
+      schedule.getTileM(),        schedule.getTileN(), schedule.getWarps(),
+      schedule.getQInRegisters(), std::nullopt,        schedule.getKeySplits(),
+      schedule.getPackedHeads()};
   if (PipelineAttr pipeline = schedule.getPipeline())
     tile.pipeline = {pipeline.getStages(),        pipeline.getPingPong(),
                      pipeline.getRowOrder(),      pipeline.getPartialSums(),
@@ -122,7 +143,8 @@ ScheduleAttr mlir::attnfuse::getScheduleAttr(MLIRContext *context,
                           from->partialSums, from->partialMaxima,
                           from->skipRescale, from->productWait);
   return ScheduleAttr::get(context, tile.tileM, tile.tileN, tile.warps,
-                           tile.qInRegisters, tile.keySplits, pipeline);
+                           tile.qInRegisters, tile.keySplits, tile.packedHeads,
+                           pipeline);
 }
 
 std::optional<KernelTile> mlir::attnfuse::getTileForFewRows(

@@ -213,16 +213,22 @@ def AttnFuse_ScheduleAttr : AttnFuse_Attr<"Schedule", "schedule"> {
     every launch, and 0, the default, leaves it to a model of the sizes of a
     launch (docs/Architecture.md).
 
+    `packed_heads`, 1 by default, is how many query heads that share a key head
+    a tile has rows of, `tile_m / packed_heads` each: every key tile is then
+    loaded once for all of them. It divides the number of query heads for each
+    key head, and needs a pipeline.
+
     Example: `#attnfuse.schedule<tile_m = 128, tile_n = 64, warps = 4, q_in_registers = false>`
   }];
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$warps,
                         "bool":$qInRegisters,
                         DefaultValuedParameter<"int64_t", "0">:$keySplits,
+                        DefaultValuedParameter<"int64_t", "1">:$packedHeads,
                         OptionalParameter<"::mlir::attnfuse::PipelineAttr">:$pipeline);
   let assemblyFormat = [{
     `<` `tile_m` `=` $tileM `,` `tile_n` `=` $tileN `,` `warps` `=` $warps `,`
     `q_in_registers` `=` $qInRegisters ``
-    custom<ScheduleOptions>($keySplits, $pipeline) `>`
+    custom<ScheduleOptions>($keySplits, $packedHeads, $pipeline) `>`
   }];
   let genVerifyDecl = 1;
 }

@@ -8,6 +8,7 @@
 #ifndef ATTNFUSE_DIALECT_ATTNFUSE_TRANSFORMS_SCHEDULE_H
 #define ATTNFUSE_DIALECT_ATTNFUSE_TRANSFORMS_SCHEDULE_H
 
+#include "attnfuse/Analysis/RotationCalculus.h"
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
 #include "attnfuse/KernelGen/ScheduleChoice.h"
 
@@ -18,6 +19,9 @@ namespace mlir::attnfuse {
 FailureOr<ScheduleProblem> getScheduleProblem(AttentionOp op);
 
 KernelTile getKernelTile(ScheduleAttr schedule);
+inline TileShape getTileShape(const KernelTile &tile) {
+  return {tile.tileM, tile.tileN, tile.packedHeads};
+}
 /// What decides the resources of the op's kernels.
 KernelTraits getKernelTraits(AttentionOp op);
 /// The smaller tile that the op's kernels also come in, if the op has the tile
