@@ -86,9 +86,8 @@ KeySplits::KeySplits(AttentionOp op, const AttentionSizes &sizes,
                      const SizeExpression &smCount)
     : count(1), gain(0), cost(0), mayPay(false) {
   TileVisits visits(op, sizes, tile.shape);
-  // A launch without a query tile is skipped.
   SizeExpression slots = smCount * tile.blocksPerSm;
-  count = max(min(min(divide(slots, visits.queryTiles),
+  count = max(min(min(divide(slots, max(visits.queryTiles, 1)),
                       ceilDiv(visits.ofLongest, kLeastTiles)),
                   kMostParts),
               1);

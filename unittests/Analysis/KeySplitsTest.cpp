@@ -16,7 +16,7 @@ namespace {
 class KeySplitsTest : public ::testing::Test {
 protected:
   /// Of 64 rows and 64 keys, two of which fit on one of 100 SMs.
-  static constexpr SplitTile kTile{{64, 64}, 2};
+  SplitTile tile{{64, 64}, 2};
   static constexpr int64_t kSms = 100;
   /// A key tile, in 1000 clocks at 2 GHz; a row of 64 + 2 f32, written and read
   /// at 2000 bytes a nanosecond.
@@ -40,7 +40,7 @@ protected:
                       x + ") -> " + x + "\nreturn %o : " + x + "\n}");
     func::FuncOp function = module.getFunction();
     EXPECT_TRUE(bool(function)) << masks;
-    return KeySplits(*function.getOps<AttentionOp>().begin(), sizes, kTile,
+    return KeySplits(*function.getOps<AttentionOp>().begin(), sizes, tile,
                      target, smCount);
   }
   int64_t getCount(AttentionSizes sizes, const std::string &masks = "") {
@@ -84,6 +84,22 @@ TEST_F(KeySplitsTest, FewTilesOfKeysLimitTheParts) {
 TEST_F(KeySplitsTest, NothingIsSplitWithoutKeys) {
   EXPECT_EQ(getCount({1, 8, 8, 1, 0}), 1);
   EXPECT_FALSE(pays({1, 8, 8, 1, 0}));
+}
+
+TEST_F(KeySplitsTest, LaunchesWithoutQueriesDivideByNothing) {
+  for (AttentionSizes sizes :
+       {AttentionSizes{1, 8, 8, 0, 5}, AttentionSizes{0, 8, 8, 1, 65536}}) {
+    EXPECT_GE(getCount(sizes), 1);
+    EXPECT_TRUE(get(sizes).pays().getInteger().has_value());
+  }
+}
+
+TEST_F(KeySplitsTest, HeadsThatShareATileCountAsOne) {
+  AttentionSizes sizes{1, 32, 8, 1, 65536};
+  // 32 tiles in 200 places.
+  EXPECT_EQ(getCount(sizes), 6);
+  tile.shape.heads = 4;
+  EXPECT_EQ(getCount(sizes), 25);
 }
 
 TEST_F(KeySplitsTest, HalfTheMachineIsTheLimit) {

@@ -138,7 +138,7 @@ TEST_F(RotationCalculusTest, AnyNumberOfBandsMakesAShallowCondition) {
                      ">";
   variant.masks += "]";
   AttentionOp op = parse(variant);
-  RotationCosts costs(op, AttentionSizes::get(op), {128, 64, true},
+  RotationCosts costs(op, AttentionSizes::get(op), {{128, 64}, true},
                       llvm::cantFail(lookupTarget("h200")));
   EXPECT_LT(getDepth(costs.isFusedQuicker().getJson()), 30);
 }
@@ -188,7 +188,7 @@ TEST_F(RotationCalculusTest, VisitsOfListsFollowTheirLength) {
 class RotationCostsTest : public RotationCalculusTest {
 protected:
   RotationCosts getCosts(AttentionSizes sizes, const Variant &variant = {}) {
-    return RotationCosts(parse(variant), sizes, {128, 128, false}, machine());
+    return RotationCosts(parse(variant), sizes, {{128, 128}, false}, machine());
   }
   static TargetInfo machine() {
     TargetInfo target;
@@ -265,7 +265,7 @@ TEST_F(RotationCostsTest, OverlapTakesOff) {
   target.tensorFlopsPerClock = 4096;
   AttentionSizes sizes{1, 100, 100, 1280, 1280};
   auto getFused = [&] {
-    return RotationCosts(parse({}), sizes, {128, 128, true}, target)
+    return RotationCosts(parse({}), sizes, {{128, 128}, true}, target)
         .fused.getInteger();
   };
   // 640 + 8 x 500 clocks, less 1.35 x 1024 of products: 3257.6 at 2 GHz on 100

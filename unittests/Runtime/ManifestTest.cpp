@@ -129,7 +129,7 @@ TEST(Manifest, MalformedKernels) {
 TEST(Manifest, TensorMaps) {
   std::string text = kTestManifest;
   std::string pointer = "\"pointer\", \"of\": \"q\"";
-  std::string map = "\"tensor_map\", \"of\": \"q\", \"box\": [256, 64]";
+  std::string map = "\"tensor_map\", \"of\": \"q\", \"box\": [4, 256, 64]";
   text.replace(text.find(pointer), pointer.size(), map);
   Result<Manifest> manifest = parseManifest(text);
   ASSERT_TRUE(bool(manifest)) << manifest.error().message;
@@ -137,6 +137,7 @@ TEST(Manifest, TensorMaps) {
       manifest->functions[0].versions[0].kernels[0].parameters[0];
   EXPECT_EQ(parameter.kind, ManifestParameter::Kind::TensorMap);
   EXPECT_EQ(parameter.tensor, 0u);
+  EXPECT_EQ(parameter.box.heads, 4u);
   EXPECT_EQ(parameter.box.rows, 256u);
 
   auto getErrorOfMap = [&](const std::string &of, const std::string &box) {
@@ -147,7 +148,7 @@ TEST(Manifest, TensorMaps) {
             "malformed manifest: no tensor 'x' for a parameter " + kWhere);
   EXPECT_EQ(getErrorOfMap("offset", ""),
             "malformed manifest: no tensor 'offset' for a parameter " + kWhere);
-  EXPECT_EQ(getErrorOfMap("cos", ", \"box\": [64, 64]"),
+  EXPECT_EQ(getErrorOfMap("cos", ", \"box\": [1, 64, 64]"),
             "malformed manifest: expected 4 dimensions for the tensor map of "
             "'cos' " +
                 kWhere + ", got 2");
@@ -157,16 +158,25 @@ TEST(Manifest, TensorMaps) {
   EXPECT_EQ(getErrorOfMap("q", ", \"box\": 64"),
             "malformed manifest: expected 'box' in the tensor map of 'q' " +
                 kWhere + " to be a list");
-  for (const char *box : {"[64]", "[64, 64, 1]", "[64.5, 64]", "[\"Nq\", 64]"})
+  for (const char *box : {"[64]", "[64, 64]", "[1, 64, 64, 1]", "[1, 64.5, 64]",
+                          "[1, \"Nq\", 64]"})
     EXPECT_EQ(getErrorOfMap("q", std::string(", \"box\": ") + box),
               "malformed manifest: expected 'box' in the tensor map of 'q' " +
-                  kWhere + " to be rows and columns");
-  for (const char *rows : {"0", "257", "-1", "4294967297"})
-    EXPECT_EQ(getErrorOfMap("q", std::string(", \"box\": [") + rows + ", 64]"),
-              "malformed manifest: expected 1 to 256 rows in 'box' of the "
-              "tensor map of 'q' " +
-                  kWhere + ", got " + rows);
-  EXPECT_EQ(getErrorOfMap("q", ", \"box\": [64, 128]"),
+                  kWhere + " to be heads, rows and columns");
+  for (const char *size : {"0", "257", "-1", "4294967297"}) {
+    auto getErrorOfSize = [&](const std::string &box) {
+      return getErrorOfMap("q", ", \"box\": " + box);
+    };
+    auto getExpected = [&](const std::string &what) {
+      return "malformed manifest: expected 1 to 256 " + what +
+             " in 'box' of the tensor map of 'q' " + kWhere + ", got " + size;
+    };
+    EXPECT_EQ(getErrorOfSize(std::string("[1, ") + size + ", 64]"),
+              getExpected("rows"));
+    EXPECT_EQ(getErrorOfSize(std::string("[") + size + ", 64, 64]"),
+              getExpected("heads"));
+  }
+  EXPECT_EQ(getErrorOfMap("q", ", \"box\": [1, 64, 128]"),
             "malformed manifest: expected 64 columns, 128 bytes, in 'box' of "
             "the tensor map of 'q' " +
                 kWhere + ", got 128");
@@ -174,7 +184,7 @@ TEST(Manifest, TensorMaps) {
 
 TEST(Manifest, TensorMapsDemandALayout) {
   std::string parameter =
-      "{\"kind\": \"tensor_map\", \"of\": \"x\", \"box\": [64, 64]}";
+      "{\"kind\": \"tensor_map\", \"of\": \"x\", \"box\": [1, 64, 64]}";
   auto getErrorWith = [&](const std::string &tensor) {
     return getErrorOf(
         "\"arguments\": [",
@@ -199,7 +209,7 @@ TEST(Manifest, TensorMapsDemandALayout) {
                          "\"stride_multiple\": 4"),
             "malformed manifest: expected 32 columns, 128 bytes, in 'box' of "
             "the tensor map of 'x' of kernel 'g', got 64");
-  parameter.replace(parameter.find("[64, 64]"), 8, "[64, 32]");
+  parameter.replace(parameter.find("[1, 64, 64]"), 11, "[1, 64, 32]");
   EXPECT_EQ(getErrorWith("\"type\": \"f32\", \"alignment\": 16, "
                          "\"unit_inner_stride\": true, "
                          "\"stride_multiple\": 4"),
@@ -210,7 +220,7 @@ TEST(Manifest, TensorMapsDemandALayout) {
             "malformed manifest: expected an 'alignment' of 16, "
             "'unit_inner_stride' and a 'stride_multiple' of 4, or multiples, "
             "for the tensor map of 'x' of kernel 'g'");
-  parameter.replace(parameter.find("[64, 32]"), 8, "[64, 64]");
+  parameter.replace(parameter.find("[1, 64, 32]"), 11, "[1, 64, 64]");
   for (const char *layout : {"\"alignment\": 8, \"unit_inner_stride\": true, "
                              "\"stride_multiple\": 8",
                              "\"alignment\": 16, \"stride_multiple\": 8",

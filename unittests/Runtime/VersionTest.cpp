@@ -300,7 +300,7 @@ TEST_F(VersionTest, AllVersionsAreLoaded) {
 }
 
 TEST_F(VersionTest, AGuardMayVouchForATensorMap) {
-  const std::string map = R"("kind": "tensor_map", "of": "x", "box": [64, 32])";
+  const std::string map = R"("kind": "tensor_map", "of": "x", "box": [2, 64, 32])";
   const std::string guarded =
       versionText(R"(["eq", ["add", ["mod", "$address.x", 16],
                                     ["mod", "$stride.x.0", 4],
@@ -320,7 +320,7 @@ TEST_F(VersionTest, AGuardMayVouchForATensorMap) {
   EXPECT_EQ(launch(), "special");
   ASSERT_EQ(log->tensorMaps.size(), 1u);
   EXPECT_EQ(log->tensorMaps[0].type, 7); // f32
-  EXPECT_EQ(log->tensorMaps[0].box, (std::vector<uint32_t>{32, 64, 1, 1}));
+  EXPECT_EQ(log->tensorMaps[0].box, (std::vector<uint32_t>{32, 64, 2, 1}));
   // The guard says nothing of the columns.
   x.strides[3] = 2;
   EXPECT_EQ(launch(), "argument 'x': expected stride 1 in the last dimension "

@@ -37,7 +37,7 @@ manifestText(const std::string &workspace = R"("shape": ["B", 3, "N", 64])",
         {"name": "use", "block": [32, 1, 1], "grid": ["B", 1, 1],
          "shared_memory": 64, )" +
          secondFlags + R"( "parameters": [
-           {"kind": "tensor_map", "of": "x.copy", "box": [16, 64]}]}]},
+           {"kind": "tensor_map", "of": "x.copy", "box": [1, 16, 64]}]}]},
       {"kernels": [
         {"name": "both", "block": [32, 1, 1], "grid": [1, 1, 1],
          "shared_memory": 0, "parameters": [

@@ -112,7 +112,7 @@ TEST(ScheduleSpace, EveryScheduleIsLegalAndNoneComesTwice) {
         ASSERT_TRUE(succeeded(
             ScheduleAttr::verify(emitError, tile.tileM, tile.tileN, tile.warps,
                                  tile.qInRegisters, tile.keySplits,
-                                 pipeline)));
+                                 tile.packedHeads, pipeline)));
         EXPECT_TRUE(
             attributes
                 .insert(getScheduleAttr(&context, tile).getAsOpaquePointer())
@@ -176,10 +176,11 @@ TEST(ScheduleSpace, NeighborsDifferInOneKnob) {
 
 TEST(ScheduleSpace, EveryKnobIsTurned) {
   ScheduleProblem problem(64, 64);
+  problem.packableHeads = 3;
   ScheduleSpace space = makeSpace(problem, "sm_90a");
   const KernelTile &choice = space.getChoice();
   ASSERT_TRUE(choice.pipeline);
-  size_t numKnobs = 12;
+  size_t numKnobs = 13;
   ASSERT_EQ(space.getKey(choice).size(), numKnobs);
   std::set<size_t> turned;
   for (const KernelTile &neighbor : space.getNeighbors(choice))

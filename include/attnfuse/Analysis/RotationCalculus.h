@@ -31,8 +31,9 @@ struct AttentionSizes {
 
 /// `m` query rows, of which each of `heads` heads has as many, and `n` keys.
 struct TileShape {
-  int64_t m, n;
-  int64_t heads = 1;
+  constexpr TileShape(int64_t m, int64_t n, int64_t heads = 1)
+      : m(m), n(n), heads(heads) {}
+  int64_t m, n, heads;
 
   int64_t getRowsPerHead() const { return m / heads; }
 };

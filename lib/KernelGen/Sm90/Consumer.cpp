@@ -148,6 +148,8 @@ void Consumer::build() {
   if (hasTurns())
     b.ifThen(b.eq(group, 0), [&] { arriveNamed(b, turn, kTurnThreads); });
 
+  if (rotatesAhead())
+    rotateQueryOf(b.i32(0));
   context.order.forEachTile(
       b, [&](Value round, const QueryTile &tile, Value number) {
         query = tile;
@@ -196,11 +198,41 @@ Value Consumer::buildTile(Value round, Value number) {
       },
       [&] {
         releaseQuery(round);
+        if (rotatesAhead())
+          rotateQueryOf(b.add(round, 1));
         return state.flatten();
       });
   state = LoopState::unflatten(end, state);
   buildEpilogue(state, round);
   return state.number;
+}
+
+/// Whether the rows of the next tile are rotated behind the last product of
+/// this one, whose own are in registers.
+bool Consumer::rotatesAhead() const {
+  return context.queryRotation && context.tile.qInRegisters &&
+         !context.outputReplacesQuery();
+}
+
+void Consumer::rotateQueryOf(Value round) {
+  context.order.ifTile(b, round, [&](const QueryTile &tile) {
+    QueryTile rows = problem.getRowsFrom(b, context.tile, tile,
+                                         b.mul(group, kWarpgroupRows));
+    rotateQuery(rows, round);
+  });
+}
+
+void Consumer::rotateQuery(const QueryTile &rows, Value round) {
+  Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
+                              b.mul(group, kGroupPanelBytes));
+  TileRotation(context.queryRotation, problem.getElementType(),
+               problem.getAbi(), kWarpgroupThreads,
+               getUnitsAtOnce(context.registers))
+      .emit(b, context.queryLayout, pointer, kWarpgroupRows,
+            context.tile.getRowsPerHead(), rows.firstRow, problem.nq,
+            rows.batch, groupThread,
+            [&] { context.queries.waitFull(b, round); });
+  fenceAsyncProxy(b);
 }
 
 void Consumer::buildQuery(Value round) {
@@ -210,16 +242,8 @@ void Consumer::buildQuery(Value round) {
   Value tile = b.add(context.queries.getTile(b, b.i32(0)),
                      b.mul(group, kGroupPanelBytes));
   if (context.queryRotation) {
-    Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
-                                b.mul(group, kGroupPanelBytes));
-    TileRotation(context.queryRotation, problem.getElementType(),
-                 problem.getAbi(), kWarpgroupThreads,
-                 getUnitsAtOnce(context.registers))
-        .emit(b, context.queryLayout, pointer, kWarpgroupRows,
-              context.tile.getRowsPerHead(), groupRows.firstRow, problem.nq,
-              query.batch, groupThread,
-              [&] { context.queries.waitFull(b, round); });
-    fenceAsyncProxy(b);
+    if (!rotatesAhead())
+      rotateQuery(groupRows, round);
     syncNamed(b, groupBarrier, kWarpgroupThreads);
   }
   if (!context.tile.qInRegisters) {
@@ -528,6 +552,8 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
   Value previous = b.sub(state.number, 1);
   context.values.waitFull(b, previous);
   Values output = buildWeightedSum(state, previous, /*fences=*/true);
+  if (rotatesAhead())
+    rotateQueryOf(b.add(round, 1));
   for (OnlineNormalizer::Row &row : state.rows)
     normalizer.finish(b, row);
   state.output = waitProducts(b, 0, output);

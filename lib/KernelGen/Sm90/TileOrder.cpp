@@ -77,6 +77,11 @@ QueryTile TileOrder::getTile(KernelBuilder &b, Value round) const {
   return problem.getQueryTile(b, shape, tile.head, tile.rowBlock, part);
 }
 
+void TileOrder::ifTile(KernelBuilder &b, Value round,
+                       function_ref<void(const QueryTile &)> body) const {
+  b.ifThen(deal.hasTile(b, round), [&] { body(getTile(b, round)); });
+}
+
 void TileOrder::forEachTile(
     KernelBuilder &b,
     function_ref<Value(Value, const QueryTile &, Value)> body) const {

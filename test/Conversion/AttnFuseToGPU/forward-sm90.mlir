@@ -4,8 +4,8 @@
 
 module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK:       gpu.module @causal_kernels attributes {attnfuse.manifest = "{{.*}}\22grid\22:{{\[\[}}\22min\22,{{.*}},{{\[}}\22mul\22,\22$sm_count\22,3{{\]\],1,1\]}}
-// CHECK-SAME:    \22box\22:[64,64],\22kind\22:\22tensor_map\22,\22of\22:\22q\22
-// CHECK-SAME:    \22box\22:[16,64],\22kind\22:\22tensor_map\22,\22of\22:\22k\22
+// CHECK-SAME:    \22box\22:[1,64,64],\22kind\22:\22tensor_map\22,\22of\22:\22q\22
+// CHECK-SAME:    \22box\22:[1,16,64],\22kind\22:\22tensor_map\22,\22of\22:\22k\22
 // CHECK:         llvm.func @causal(
 // CHECK-SAME:      !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<16 x i64>, nvvm.grid_constant}
 // CHECK-SAME:      nvvm.minctasm = 3 : i32, nvvm.reqntid = array<i32: 256>

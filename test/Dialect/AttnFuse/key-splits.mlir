@@ -12,7 +12,7 @@
 // NEGATIVE: error: expected 'key-splits' from 0 to 1024, got -1
 // ATTRIBUTE: error: {{.*}}expected key_splits from 0 to 1024, got 1025
 // MALFORMED: error: {{.*}}expected integer value
-// UNKNOWN: error: {{.*}}expected 'key_splits' or 'pipeline'
+// UNKNOWN: error: {{.*}}expected 'key_splits', 'packed_heads' or 'pipeline'
 
 module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // OPEN-LABEL: func.func @chosen

@@ -49,12 +49,12 @@
 // on this chip.
 // RUN: env FAKE_CUDA_CAPABILITY=90 %{fake} %s --function=early --dims=B=1,N=600 --tune --tune-budget=3 | FileCheck %s --check-prefix=ROWS
 // ROWS: early [B=1, Nq=600, Nkv=600] on cuda:0 (Fake GPU), for sm_90a
-// ROWS: 128x128 warps=8 q_in_registers pipeline stages=2 {{.*}} (the model's choice, here as early$few_rows)
+// ROWS: 128x128 warps=8 q_in_registers packed_heads=2 pipeline stages=2 {{.*}} (the model's choice, here as early$few_rows)
 
 // The schedules that are tried can be listed for any chip, the model's choice
 // first.
 // RUN: attnfuse-run %s --tune-list --chip=sm_90a --function=early --rotation=split | FileCheck %s --check-prefix=LIST
-// LIST: early schedule <tile_m = 128, tile_n = 128, warps = 8, q_in_registers = true, pipeline = <
+// LIST: early schedule <tile_m = 128, tile_n = 128, warps = 8, q_in_registers = true, packed_heads = 2, pipeline = <
 // LIST-DAG: early schedule <tile_m = 64, tile_n = 64, {{.*}} pipeline = <
 // LIST-DAG: early schedule <tile_m = 128, tile_n = 64, warps = 8, q_in_registers = true>
 // RUN: not attnfuse-run %s --tune-list --function=early 2>&1 | FileCheck %s --check-prefix=NOCHIP

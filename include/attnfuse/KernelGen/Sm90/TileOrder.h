@@ -26,6 +26,9 @@ public:
   TileOrder(KernelBuilder &b, const AttentionProblem &problem,
             const KernelTile &shape, int64_t l2Bytes);
 
+  /// Emits `body` for the tile of a round, if the block has one then.
+  void ifTile(KernelBuilder &b, Value round,
+              function_ref<void(const QueryTile &query)> body) const;
   /// Emits the rounds of this block, a tile each. `body` gets the round, its
   /// query tile and the number of the block's next key tile, which it returns
   /// moved on.
