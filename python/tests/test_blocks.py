@@ -93,7 +93,7 @@ def test_rope_positions_and_offset(random):
         check(at_offset(q, k, v, cos, sin, offset), attention(qr, kr, v)[0])
     with pytest.raises(af.OperandError, match="'offset': expected an offset of at least 0.*got -1"):
         at_offset(q, k, v, cos, sin, -1)
-    with pytest.raises(af.OperandError, match="expected at least 65 rows for 5 positions from 60"):
+    with pytest.raises(af.OperandError, match="expected at least 65 rows for 5 positions of 'q' from 60"):
         at_offset(q, k, v, cos, sin, 60)
     # The offset is no part of the code.
     assert len(at_offset._programs) == 1
