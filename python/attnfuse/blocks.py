@@ -12,7 +12,7 @@ import math
 
 from . import arrays, elements
 from .elements import Element
-from .errors import OperandError
+from .errors import CompileError, OperandError
 from .operands import caller, describe_parameters, fail
 from .symbol import Symbol
 from .symbols import LogSumExp, Mask, Product, Rotation, Scalar, Tensor, Weights
@@ -32,7 +32,8 @@ def _scores(value, block):
 
 def _align(align, block):
     if align not in _ALIGNMENTS:
-        fail(f"{block}: align: expected 'bottom_right' or 'top_left', got {align!r}")
+        message = f"expected 'bottom_right' or 'top_left', got {align!r}"
+        active_trace(block).refuse(align, f"{block}: align", message)
     return align
 
 
@@ -115,12 +116,14 @@ def scaled_dot_product(q, k, scale=None):
     q = trace.tensor(q, "q", "scaled_dot_product")
     k = trace.tensor(k, "k", "scaled_dot_product")
     if scale is not None:
+        place, message = "scaled_dot_product: scale", "expected a finite number as scale, got {0}"
         try:
-            scale = float(scale)
-        except (TypeError, ValueError):
-            fail(f"scaled_dot_product: scale: expected a number, got {scale!r}")
-        if not math.isfinite(scale):
-            fail(f"scaled_dot_product: scale: expected a finite number, got {scale}")
+            number = float(scale)
+        except (TypeError, ValueError, CompileError):
+            trace.refuse(scale, place, f"{message}; pass float(...)")
+        if not math.isfinite(number):
+            trace.refuse(scale, place, message.replace("{0}", str(number)))
+        scale = number
     product = Product(q, k, scale, caller())
     return Element(trace, "f32", "scores", product=product)
 
@@ -219,7 +222,8 @@ def relu_attention(s, norm="sum"):
     (``length``), or by nothing (``none``)."""
     s = _scores(s, "relu_attention")
     if norm not in ("sum", "length", "none"):
-        fail(f"relu_attention: norm: expected 'sum', 'length' or 'none', got {norm!r}")
+        message = f"expected 'sum', 'length' or 'none', got {norm!r}"
+        s.trace.refuse(norm, "relu_attention: norm", message)
     return Weights(s, f"relu_{norm}", caller())
 
 

@@ -17,6 +17,8 @@ from .symbols import Scalar, Tensor
 #: have other names.
 DIMENSION = re.compile(r"(B|Hq|Hkv|Nq|Nkv|D|Dv|R|nnz|P|P_q|P_k)(_[0-9]+)?", re.ASCII)
 
+_OF_THE_CALL = ("q", "k", "v", "rotated")
+
 _active = threading.local()
 
 
@@ -56,8 +58,8 @@ class Trace:
 
     def tensor(self, value, role, block):
         """``value``, a symbol or a captured array, as a symbol in the role of that name. A captured
-        array becomes an operand that every call passes along."""
-        if arrays.is_array(value):
+        array becomes an operand that every call passes along, but q, k and v are the call's."""
+        if arrays.is_array(value) and role not in _OF_THE_CALL:
             operand = self._constants.get(id(value))
             if operand is None:
                 operand = Operand(Leaf.of(self._name(value, role), value), is_constant=True)
@@ -75,9 +77,9 @@ class Trace:
         argument (of several that are the same, that of the ``preferred`` name), else for the function's
         line, at ``place`` there."""
         if isinstance(value, (Scalar, Tensor)):
-            value.operand.refuse(message.format(value.operand.describe()))
+            value.operand.refuse(message.replace("{0}", value.operand.describe()))
         described = value.describe() if isinstance(value, Symbol) else arrays.describe(value)
-        message = message.format(described)
+        message = message.replace("{0}", described)
         names = [name for name, plain in self._plain.items() if plain is value]
         if names:
             name = preferred if preferred in names else names[0]

@@ -413,6 +413,28 @@ def test_numbers_of_the_call(tensors):
     def counted(q, k, v, count):
         return af.softmax(af.alibi(af.scaled_dot_product(q, k), num_heads=count)) @ v
 
+    @af.attention
+    def scaled(q, k, v, scale, align="top_left"):
+        return af.softmax(af.causal(af.scaled_dot_product(q, k, scale=scale), align=align)) @ v
+
+    for scale, got in (
+        (float("nan"), "nan"),
+        (tensors[0], "an array of f32; pass float"),
+        ("{}", "a str"),
+    ):
+        refused(
+            f"argument 'scale': expected a finite number as scale, got {got}",
+            scaled,
+            *tensors,
+            scale,
+        )
+    refused(
+        "argument 'align': expected 'bottom_right' or 'top_left', got '{0}'",
+        scaled,
+        *tensors,
+        0.5,
+        align="{0}",
+    )
     refused("argument 'window': expected at least 1, got 0", windowed, *tensors, 0)
     refused("argument 'window': expected an int .*got a float; pass int", windowed, *tensors, 2.5)
     refused(

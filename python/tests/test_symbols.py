@@ -127,6 +127,15 @@ BAD_FUNCTIONS = {
         r"mask_mod: expected a function of \(b, h, i, j\), got an array; .*af\.load",
         lambda q, k, v: af.mask_mod(af.scaled_dot_product(q, k), np.ones((13, 21), bool)),
     ),
+    "captured k": (
+        r"scaled_dot_product: expected k .*got a numpy\.ndarray; pass .* an argument of the call",
+        lambda q, k, v: af.scaled_dot_product(q, np.zeros((2, 2, 21, 16), np.float32)),
+    ),
+    "captured v": (
+        r"weighted_sum: expected v .*got a numpy\.ndarray; pass .* an argument of the call",
+        lambda q, k, v: af.softmax(af.scaled_dot_product(q, k))
+        @ np.zeros((2, 2, 21, 16), np.float32),
+    ),
     "inside": (
         r"called inside of another; call the function that it was made of, its \.function",
         lambda q, k, v: causal(q, k, v),
