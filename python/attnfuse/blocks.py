@@ -53,18 +53,6 @@ def _bound(value, name, block):
     return int(value.__index__())
 
 
-def _given(trace, value, name, block, how):
-    """The operand ``value``, or the call's of that name."""
-    # A parameter of the function is for the function to pass on.
-    if value is None:
-        value = trace.ambient(name)
-    if value is None:
-        raise OperandError(
-            f"{block}: missing argument '{name}'; pass {name}=... to the call, or write {how}"
-        )
-    return value
-
-
 # ===-----------------------------------------------------------------------===#
 # The chain
 # ===-----------------------------------------------------------------------===#
@@ -86,8 +74,8 @@ def rope(*inputs, cos=None, sin=None, interleaved=False, offset=None, positions=
     if tables:
         cos, sin = tables
     how = "af.rope(x, cos, sin)"
-    cos = trace.tensor(_given(trace, cos, "cos", "rope", how), "cos", "rope")
-    sin = trace.tensor(_given(trace, sin, "sin", "rope", how), "sin", "rope")
+    cos = trace.tensor(trace.given(cos, "cos", "rope", how), "cos", "rope")
+    sin = trace.tensor(trace.given(sin, "sin", "rope", how), "sin", "rope")
     if offset is None and positions is None:
         offset, positions = trace.ambient("offset"), trace.ambient("positions")
         if offset is not None and positions is not None:
@@ -166,7 +154,7 @@ def block_sparse(s, block_mask=None):
     comes from af.create_block_mask. Work is proportional to the listed blocks."""
     s = _scores(s, "block_sparse")
     how = "af.block_sparse(s, block_mask)"
-    mask = _given(s.trace, block_mask, "block_mask", "block_sparse", how)
+    mask = s.trace.given(block_mask, "block_mask", "block_sparse", how)
     if not hasattr(mask, "row_offsets"):
         remedy = (
             "make one by af.create_block_mask(predicate, ...), or, where blocks are not wholly visible "
@@ -205,7 +193,7 @@ def additive_bias(s, bias=None):
     """``s + bias``: up to four dimensions, broadcast over those of size 1 and over leading ones as NumPy
     does, never copied to full size. An entry of -inf hides its key."""
     s = _scores(s, "additive_bias")
-    value = _given(s.trace, bias, "bias", "additive_bias", "af.additive_bias(s, bias)")
+    value = s.trace.given(bias, "bias", "additive_bias", "af.additive_bias(s, bias)")
     bias = s.trace.tensor(value, "bias", "additive_bias")
     return Element(s.trace, "f32", "bias", (s,), bias=bias)
 

@@ -101,8 +101,8 @@ class Checks:
                     continue
                 if size == 0 and dim in _AT_LEAST_ONE:
                     raise OperandError(
-                        f"argument '{this.name}' has no {_NOUNS[dim]}: expected {role} with at least 1 "
-                        f"in dimension {axis}, got the shape {shape_text(this.shape)}"
+                        f"argument '{this.name}' has no {_NOUNS[dim]}: give it at least 1 (dimension "
+                        f"{axis} of {shape_text(use.dims)}); got the shape {shape_text(this.shape)}"
                     )
                 other, expected = first.setdefault((dim, use.scope), (this, size))
                 if size != expected:

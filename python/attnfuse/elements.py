@@ -302,9 +302,16 @@ def load(tensor, *indices):
     trace = _trace_of((tensor,) + indices, "load")
     operand = trace.tensor(tensor, "table", "load").operand
     if len(indices) != len(operand.guards):
-        fail(
-            f"load: expected an index for each of the {len(operand.guards)} dimensions of argument "
-            f"'{operand.name}', got {len(indices)}; write af.load({operand.name}, i, j, ...)"
+        count, (file, line) = len(indices), caller()
+        remedy = f"give it {count}, or as many indices as it has"
+        if operand.is_constant:
+            fail(
+                f"load: expected {count} dimensions, one for each index, of '{operand.name}', got "
+                f"{len(operand.guards)}; {remedy}"
+            )
+        operand.refuse(
+            f"expected {count} dimensions, one for each index of af.load at {file}:{line}, got "
+            f"{len(operand.guards)}; {remedy}"
         )
     args = tuple(as_kind(trace, index, "index", "load") for index in indices)
     kind = "index" if operand.element in ("i32", "i64") else "f32"

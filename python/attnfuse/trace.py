@@ -51,6 +51,18 @@ class Trace:
         operand = self._by_name[name]
         return Scalar(self, operand) if operand.is_scalar else Tensor(self, operand)
 
+    def given(self, value, name, block, how):
+        """The operand ``value``, or the call's of that name; ``how`` to write the former."""
+        # A parameter of the function is for the function to pass on.
+        value = self.ambient(name) if value is None else value
+        if value is None:
+            empty = [f"'{name}'" for name, plain in self._plain.items() if plain is None]
+            also = f" ({' and '.join(empty)} may not be None)" if empty else ""
+            raise OperandError(
+                f"{block}: missing argument '{name}'; pass {name}=... to the call, or write {how}{also}"
+            )
+        return value
+
     def ambient(self, name):
         """The call's operand ``name`` that is no parameter of the function, or None."""
         self.taken.add(name)

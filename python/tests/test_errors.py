@@ -84,7 +84,7 @@ DISAGREEMENTS = {
     "no features": (
         causal,
         {"q": ones(2, 4, 13, 0), "k": ones(2, 2, 21, 0)},
-        r"'q' has no features: expected q .* at least 1 in dimension 3, got the shape \[2, 4, 13, 0\]",
+        r"'q' has no features: give it at least 1 .*dimension 3 .*got the shape \[2, 4, 13, 0\]",
     ),
     "type of k": (
         causal,
@@ -149,7 +149,7 @@ DISAGREEMENTS = {
     "no columns": (
         rotated,
         tables(cos=ones(64, 0), sin=ones(64, 0)),
-        "'cos' has no columns: expected .* at least 1",
+        "'cos' has no columns: give it at least 1",
     ),
     "short tables": (
         rotated,
@@ -218,6 +218,49 @@ def test_disagreement(random, case):
     refused("argument " + message, function, **operands)
     refused("argument " + message, function.lower, **operands, level="ptx", target="h200")
     assert af.cache.statistics["compiled"] == compiled
+
+
+@af.attention
+def everything(queries, keys, values, cosines, sines, rows, blocks, pairs, slants, table):
+    queries = af.rope(queries, cosines, sines, positions=rows)
+    keys = af.rope(keys, cosines, sines)
+    s = af.block_sparse(af.scaled_dot_product(queries, keys), blocks)
+    s = af.alibi(af.additive_bias(s, pairs), slopes=slants)
+    s = af.score_mod(s, lambda s, b, h, i, j: s + af.load(table, b, h, i, j))
+    return af.softmax(s) @ values
+
+
+def everything_operands(random):
+    return {
+        **dict(zip(("queries", "keys", "values"), qkv(random))),
+        **dict(zip(("cosines", "sines"), tables().values())),
+        "rows": np.zeros((2, 13), np.int32),
+        "blocks": block_mask(),
+        "pairs": ones(2, 4, 13, 21),
+        "slants": ones(2, 4),
+        "table": ones(2, 4, 13, 21),
+    }
+
+
+@pytest.mark.parametrize("name", everything.names)
+def test_anything_else_is_refused_by_name(random, name):
+    """Whatever an argument is in place of what it should be."""
+    operands = everything_operands(random)
+    assert everything(**operands).shape == operands["queries"].shape
+    value = operands[name]
+    wrong = [3, 3.5, True, "x", [1.0], np.zeros((1,) * 6), np.zeros((1,) * 9), {}, af, max]
+    wrong += [np.zeros(3, object), np.zeros((2, 2), complex), np.ones((13, 21), bool)]
+    if name not in ("rows", "slants"):  # which may be left out
+        wrong.append(None)
+    if isinstance(value, np.ndarray):
+        wrong += [value.astype(dtype) for dtype in (bool, np.int8, complex, object)]
+        wrong += [value[None, None, None], np.zeros((0,) * value.ndim, value.dtype)]
+        for axis in range(value.ndim):
+            if (name, axis) != ("values", 3):  # which is v's alone
+                wrong.append(np.concatenate([value, value.take([0], axis)], axis))
+    for other in wrong:
+        error = refused(f"'{name}'", everything, **{**operands, name: other})
+        assert ";" in str(error) or ": make it" in str(error)
 
 
 def test_names_are_the_users(random):

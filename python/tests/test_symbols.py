@@ -27,6 +27,8 @@ def line_of(function, text):
     return start + next(n for n, line in enumerate(lines) if text in line)
 
 
+matrix = np.zeros((4, 64), np.float32)
+
 BAD_FUNCTIONS = {
     "no scores": ("causal: expected scores", lambda q, k, v: af.causal(q)),
     "matmul": (r"'q' cannot go through '@'; .*af\.scaled_dot_product", lambda q, k, v: q @ k),
@@ -89,8 +91,10 @@ BAD_FUNCTIONS = {
         lambda q, k, v: af.mask_mod(af.scaled_dot_product(q, k), lambda b, h, i, j: i),
     ),
     "indices": (
-        r"expected an index for each of the 4 dimensions of argument 'k', got 1; write af\.load\(k, i, j",
-        lambda q, k, v: af.score_mod(af.scaled_dot_product(q, k), lambda s, b, h, i, j: s + k[i]),
+        r"load: expected 1 dimensions, one for each index, of 'matrix', got 2; give it",
+        lambda q, k, v: af.score_mod(
+            af.scaled_dot_product(q, k), lambda s, b, h, i, j: s + af.load(matrix, i)
+        ),
     ),
     "exponent": (
         r"constant integer exponent .* got 0\.5; write af\.sqrt",
@@ -157,7 +161,6 @@ def test_bad_function(tensors, case):
 
 
 table = np.zeros(64, np.float32)
-matrix = np.zeros((4, 64), np.float32)
 LOAD = r"an index has no value while the function is traced; write af\.load\(table, index, \.\.\.\)"
 
 #: What does not apply to scores, indices and conditions, and what is to be written.
