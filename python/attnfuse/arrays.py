@@ -85,6 +85,10 @@ def torch_elements():
 def element(value, name):
     """The element type of an array, as MLIR writes it; of other types, as their library does."""
     if is_torch(value):
+        if value.layout is not loaded_torch().strided:
+            raise OperandError(
+                f"argument '{name}': expected a dense tensor, got {value.layout}; pass {name}.to_dense()"
+            )
         return torch_elements().get(value.dtype, str(value.dtype).replace("torch.", ""))
     if not value.dtype.isnative:
         raise OperandError(

@@ -111,7 +111,7 @@ class Checks:
                         f"of {shape_text(use.dims)}" if role.shapes else "is indexed by these alone"
                     )
                     raise OperandError(
-                        f"argument '{_name(this)}' has {size} {_NOUNS[dim]} where '{_name(other)}' has "
+                        f"argument '{_name(this)}' has {_count(size, dim)} where '{_name(other)}' has "
                         f"{expected}: '{_name(other)}' and '{_name(this)}' need the same number of "
                         f"{_NOUNS[dim]}{also} (dimension {axis} {place}); got the shapes "
                         f"{shape_text(other.shape)} and {shape_text(this.shape)}"
@@ -122,7 +122,7 @@ class Checks:
         heads, groups = query.shape[1], key.shape[1]
         if heads % groups if groups else heads:
             raise OperandError(
-                f"argument '{query.name}' has {heads} heads where '{key.name}' has {groups}: the heads "
+                f"argument '{query.name}' has {_count(heads, 'Hq')} where '{key.name}' has {groups}: the heads "
                 f"of '{query.name}' have to be a multiple of those of '{key.name}' (dimension 1 of [B, "
                 "H, N, D]); repeat or drop some, or transpose arrays that are [B, N, H, D]; got the "
                 f"shapes {shape_text(query.shape)} and {shape_text(key.shape)}"
@@ -202,6 +202,13 @@ def _check_rotation(tensor, rotation, leaves):
             f"{length} positions of '{tensor.name}' from {start}, got {rows}; make it by "
             f"af.build_rope_cache({start + length}, {2 * columns})"
         )
+
+
+def _count(size, dim):
+    noun = _NOUNS[dim]
+    if size == 1:
+        noun = f"{noun[:-3]}y" if noun.endswith("ies") else noun[:-1]
+    return f"{size} {noun}"
 
 
 def _leaf(operand, leaves):

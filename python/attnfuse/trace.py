@@ -80,7 +80,7 @@ class Trace:
             value = Tensor(self, operand)
         if not isinstance(value, Tensor):
             remedy = "pass a NumPy array or a torch tensor, as an argument of the call"
-            self.refuse(value, f"{block}", f"expected {ROLES[role]}, got {{0}}; {remedy}", role)
+            self.refuse(value, block, f"expected {ROLES[role]}, got {{0}}; {remedy}", role)
         value.operand.use(role)
         return value
 

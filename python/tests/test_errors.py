@@ -53,7 +53,7 @@ DISAGREEMENTS = {
     "batch of k": (
         causal,
         {"k": ones(1, 2, 21, 16)},
-        "'k' has 1 batch entries where 'q' has 2: 'q' and 'k' need the same number",
+        "'k' has 1 batch entry where 'q' has 2: 'q' and 'k' need the same number",
     ),
     "batch of v": (causal, {"v": ones(3, 2, 21, 16)}, "'v' has 3 batch entries where 'q' has 2"),
     "heads of v": (
@@ -124,7 +124,7 @@ DISAGREEMENTS = {
     "batch of slopes": (
         sloped,
         {"slopes": ones(1, 4)},
-        "'slopes' has 1 batch entries where 'q' has 2",
+        "'slopes' has 1 batch entry where 'q' has 2",
     ),
     "columns of sin": (
         rotated,

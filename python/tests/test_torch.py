@@ -219,6 +219,11 @@ MISTAKES = {
         lambda q, k, v: {"q": q.to(torch.int8)},
         r"'q': expected f16 .* as q .*, got int8; convert it by q.to\(torch.float32\)",
     ),
+    "a sparse tensor": (
+        causal,
+        lambda q, k, v: {"k": k.to_sparse()},
+        r"'k': expected a dense tensor, got torch.sparse_coo; pass k.to_dense\(\)",
+    ),
     "type of k": (
         causal,
         lambda q, k, v: {"k": k.half()},
@@ -229,7 +234,7 @@ MISTAKES = {
         lambda q, k, v: {"v": v.bfloat16()},
         r"'v' has bf16 elements where 'q' has f32: .*v.to\(q.dtype\)",
     ),
-    "heads of v": (causal, lambda q, k, v: {"v": v[:, :1]}, "'v' has 1 heads where 'k' has 2"),
+    "heads of v": (causal, lambda q, k, v: {"v": v[:, :1]}, "'v' has 1 head where 'k' has 2"),
     "length of v": (
         causal,
         lambda q, k, v: {"v": v[:, :, :20]},
