@@ -9,7 +9,7 @@ import pytest
 import attnfuse as af
 import variants
 from reference import qkv
-from test_errors import refused
+from refusals import refused
 
 try:
     import torch
