@@ -40,7 +40,30 @@ def describe(value):
     """For messages."""
     if is_torch(value):
         return f"a torch.Tensor on {value.device}"
-    return f"a {type(value).__module__}.{type(value).__qualname__}".replace("a builtins.", "a ")
+    if value is None or isinstance(value, TensorSpec):
+        return repr(value)
+    kind = f"{type(value).__module__}.{type(value).__qualname__}".replace("builtins.", "")
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def device(value):
+    """Where an array is: a device of PyTorch's, or None for NumPy's."""
+    if isinstance(value, TensorSpec):
+        return value
+    return value.device if is_torch(value) else None
+
+
+def conversion(value, name, element):
+    """The Python that converts the array that a user knows by ``name``."""
+    dtype = next(dtype for dtype, known in _NUMPY_ELEMENTS.items() if known == element)
+    return f"{name}.to(torch.{dtype})" if is_torch(value) else f"{name}.astype('{dtype}')"
+
+
+def as_bias(mask, name):
+    """The Python that makes a bias of a mask."""
+    if is_torch(mask):
+        return f"torch.where({name}, 0.0, -torch.inf)"
+    return f"np.where({name}, 0, -np.inf).astype('float32')"
 
 
 def torch_elements():
@@ -60,22 +83,19 @@ def torch_elements():
 
 
 def element(value, name):
-    """The element type of an array, as MLIR writes it."""
+    """The element type of an array, as MLIR writes it; of other types, as their library does."""
     if is_torch(value):
-        found = torch_elements().get(value.dtype)
-    else:
-        if not value.dtype.isnative:
+        if value.layout is not loaded_torch().strided:
             raise OperandError(
-                f"operand '{name}': expected elements in this machine's byte order, got "
-                f"{value.dtype.str}; convert it by {name}.astype({name}.dtype.newbyteorder('='))"
+                f"argument '{name}': expected a dense tensor, got {value.layout}; pass {name}.to_dense()"
             )
-        found = _NUMPY_ELEMENTS.get(value.dtype.name)
-    if found is None:
+        return torch_elements().get(value.dtype, str(value.dtype).replace("torch.", ""))
+    if not value.dtype.isnative:
         raise OperandError(
-            f"operand '{name}': elements of type {value.dtype} are not supported; convert it to one "
-            "of float16, bfloat16, float32, float64, int32 or int64"
+            f"argument '{name}': expected elements in this machine's byte order, got "
+            f"{value.dtype.str}; convert it by {name}.astype({name}.dtype.newbyteorder('='))"
         )
-    return found
+    return _NUMPY_ELEMENTS.get(value.dtype.name, value.dtype.name)
 
 
 class TensorSpec:

@@ -7,7 +7,6 @@
 import functools
 import inspect
 import itertools
-import re
 import threading
 import weakref
 
@@ -15,18 +14,16 @@ import numpy as np
 
 from . import arrays, cache, native
 from .block_mask import BlockMask
+from .checks import check_places
 from .errors import CompileError, OperandError
-from .operands import Leaf
+from .operands import Leaf, fail
 from .printer import finish, function_name
-from .trace import Trace
+from .symbol import Symbol
+from .trace import DIMENSION, Trace
 
 #: Operands that a call may give by these names without the function having them as parameters:
 #: blocks take them where they are not given them.
 AMBIENT = ("cos", "sin", "bias", "block_mask", "slopes", "positions", "offset")
-
-#: Names of dimensions in messages and manifests, with a number after the first of a kind. Operands
-#: have other names.
-_DIMENSION = re.compile(r"(B|Hq|Hkv|Nq|Nkv|D|Dv|R|nnz|P|P_q|P_k)(_[0-9]+)?", re.ASCII)
 
 LEVELS = ("blocks", "fused", "schedule", "nvvm", "llvm", "ptx", "manifest", "linalg")
 
@@ -36,6 +33,7 @@ class _SymbolicMask:
 
     def __init__(self, mask, rows, columns):
         self.query_block, self.key_block = mask.query_block, mask.key_block
+        self.key_blocks = mask.key_blocks
         self.row_offsets, self.col_indices = rows, columns
 
 
@@ -103,15 +101,15 @@ class Attention:
             elif name in self.defaults:
                 bound[name] = self.defaults[name]
             else:
-                raise OperandError(f"{self.name}: missing operand '{name}'; pass {name}=...")
+                raise OperandError(f"{self.name}: missing argument '{name}'; pass {name}=...")
         for name, value in operands.items():
             if name in self.names[: len(args)]:
-                raise OperandError(f"{self.name}: operand '{name}' is given twice")
+                raise OperandError(f"{self.name}: argument '{name}' is given twice")
             if name in bound:
                 continue
             if name not in AMBIENT:
                 raise OperandError(
-                    f"{self.name}: unexpected operand '{name}'; expected one of its parameters "
+                    f"{self.name}: unexpected argument '{name}'; expected one of its parameters "
                     f"({', '.join(self.names)}) or of {', '.join(AMBIENT)}"
                 )
             if value is not None:
@@ -121,8 +119,9 @@ class Attention:
     def program(self, bound):
         """(program, leaves by name) for a call."""
         leaves, structure = _flatten(bound)
-        program = self.find_program(leaves, structure)
-        return program or self._trace(bound, leaves, structure), leaves
+        program = self.find_program(leaves, structure) or self._trace(bound, leaves, structure)
+        program.checks.check(leaves)
+        return program, leaves
 
     def find_program(self, leaves, structure):
         for known, program in self._programs:
@@ -135,20 +134,21 @@ class Attention:
             program = self.find_program(leaves, structure)
             if program:
                 return program
-            trace = Trace(self.name, leaves.values())
+            plain = {name: value for name, value in bound.items() if _is_constant(value)}
+            trace = Trace(self.name, leaves.values(), plain)
             values = {name: _symbol(trace, name, value) for name, value in bound.items()}
             trace.ambients = {n: value for n, value in values.items() if n not in self.names}
-            returned = self.function(**{name: values[name] for name in self.names})
+            returned = trace.run(self.function, {name: values[name] for name in self.names})
             program = finish(trace, returned)
             for name in bound:
                 if name in trace.ambients and name not in trace.taken:
                     raise OperandError(
-                        f"{self.name}: operand '{name}' is not used; no block of the function takes it"
+                        f"{self.name}: argument '{name}' is not used; no block of the function takes it"
                     )
             for operand in program.arguments:
-                if _DIMENSION.fullmatch(operand.name):
+                if DIMENSION.fullmatch(operand.name):
                     raise OperandError(
-                        f"{self.name}: operand '{operand.name}' has the name of a dimension, which "
+                        f"{self.name}: argument '{operand.name}' has the name of a dimension, which "
                         "kernels and messages use; rename the parameter"
                     )
             self._programs.append((structure, program))
@@ -156,6 +156,8 @@ class Attention:
 
     def _run_numpy(self, bound):
         program, leaves = self.program(bound)
+        constants = [operand for operand in program.arguments if operand.is_constant]
+        check_places(leaves[program.query], leaves, constants)
         run = cache.cpu_function(program)
         arguments = (native.Value * len(program.arguments))()
         keep = []
@@ -164,7 +166,7 @@ class Attention:
             if operand.is_scalar:
                 value.scalar = leaf.value
                 continue
-            array = to_numpy(leaf.value, operand.name)
+            array = np.asarray(leaf.value)
             keep.append(array)
             _describe_numpy(value, array, operand.element, operand.name)
         query = bound[program.query]
@@ -190,11 +192,13 @@ class Attention:
         if level not in LEVELS:
             raise OperandError(f"level: expected one of {', '.join(LEVELS)}, got {level!r}")
         program, _ = self.program(self.bind(args, operands))
+        if level not in ("blocks", "fused", "linalg"):
+            target = _check_target(target)
+            program.checks.check_gpu()
         if level == "blocks":
             return program.text
         if level in ("fused", "linalg"):
             return native.compile_module(program.located_text, None, level).code.decode()
-        target = _check_target(target)
         if level in ("ptx", "manifest"):
             compiled = cache.ptx(program, target)
             return compiled.manifest if level == "manifest" else compiled.code.decode()
@@ -205,6 +209,7 @@ class Attention:
         of the kernel, the schedule, and what it takes from the machine."""
         program, _ = self.program(self.bind(args, operands))
         target = _check_target(target)
+        program.checks.check_gpu()
         # Says whether there is a kernel at all.
         cache.ptx(program, target)
         # Remarks name lines, which what is cached may have from another file.
@@ -213,6 +218,11 @@ class Attention:
 
 def attention(function):
     """Makes an attention of a function of (q, k, v, ...) that is written in blocks."""
+    if not inspect.isroutine(function):
+        raise CompileError(
+            f"attention: expected a function of (q, k, v, ...), got {arrays.describe(function)}; write "
+            "@af.attention above its def"
+        )
     return Attention(function)
 
 
@@ -234,9 +244,10 @@ def _check_attention(function):
 
 
 def _check_target(target):
-    if not target:
+    known = native.list_targets()
+    if target not in known:
         raise OperandError(
-            f"target: expected the machine to compile for, one of {', '.join(native.list_targets())}"
+            f"target: expected the machine to compile for, one of {', '.join(known)}, got {target!r}"
         )
     return target
 
@@ -273,15 +284,20 @@ def _flatten(bound):
             for part in ("row_offsets", "col_indices"):
                 leaf = Leaf.of(f"{name}.{part}", getattr(value, part))
                 leaves[leaf.name] = leaf
-            structure.append((name, "blocks", value.query_block, value.key_block))
+            structure.append((name, "blocks", *value.sizes))
         elif _is_constant(value):
             structure.append((name, "constant", type(value), value))
         elif isinstance(value, (int, arrays.TensorSpec)) or arrays.is_array(value):
             leaves[name] = Leaf.of(name, value)
             structure.append((name, "leaf"))
+        elif isinstance(value, Symbol):
+            fail(
+                "an @af.attention function is called inside of another; call the function that it was "
+                "made of, its .function"
+            )
         else:
             raise OperandError(
-                f"operand '{name}': expected an array, an int or a block mask, got "
+                f"argument '{name}': expected an array, an int or a block mask, got "
                 f"{arrays.describe(value)}; convert it to a NumPy array or a torch tensor"
             )
     return leaves, tuple(structure)
@@ -298,23 +314,11 @@ def _symbol(trace, name, value):
     return value if _is_constant(value) else trace.symbol(name)
 
 
-def to_numpy(value, name):
-    """An array in host memory."""
-    if arrays.is_torch(value):
-        raise OperandError(
-            f"operand '{name}': expected a NumPy array, as q is one, got {arrays.describe(value)}; "
-            f"pass {name}.numpy()"
-        )
-    if isinstance(value, arrays.TensorSpec):
-        raise OperandError(f"operand '{name}': expected an array, got {value!r}")
-    return np.asarray(value)
-
-
 def _describe_numpy(value, array, element, name="output"):
     width = array.dtype.itemsize
     if any(stride % width for stride in array.strides):
         raise OperandError(
-            f"operand '{name}': expected strides that are whole elements; pass "
+            f"argument '{name}': expected strides that are whole elements; pass "
             f"np.ascontiguousarray({name})"
         )
     value.describe(element, array.shape, [stride // width for stride in array.strides])

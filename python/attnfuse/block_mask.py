@@ -7,19 +7,27 @@
 import numpy as np
 
 from . import arrays
-from .errors import OperandError
+from .errors import Error, OperandError
+from .operands import describe_parameters
 
 
 class BlockMask:
     """Which blocks of keys each block of queries sees, as lists in compressed sparse row form:
     ``row_offsets`` is ``[rows + 1]``, or ``[B or 1, H or 1, rows + 1]``, and ``col_indices`` ``[entries]``, both
-    int32, for blocks of ``query_block`` x ``key_block``."""
+    int32, for blocks of ``query_block`` x ``key_block``. ``key_blocks`` says how many blocks of keys there
+    are, where that is known: a call with others is refused."""
 
-    def __init__(self, row_offsets, col_indices, query_block, key_block):
+    def __init__(self, row_offsets, col_indices, query_block, key_block, key_blocks=None):
         self.row_offsets = row_offsets
         self.col_indices = col_indices
         self.query_block = int(query_block)
         self.key_block = int(key_block)
+        self.key_blocks = key_blocks
+
+    @property
+    def sizes(self):
+        """What becomes part of the code, or of its checks."""
+        return self.query_block, self.key_block, self.key_blocks
 
     def to(self, device):
         """With lists that are torch tensors on ``device``."""
@@ -28,8 +36,7 @@ class BlockMask:
         return BlockMask(
             torch.as_tensor(self.row_offsets, device=device),
             torch.as_tensor(self.col_indices, device=device),
-            self.query_block,
-            self.key_block,
+            *self.sizes,
         )
 
     @property
@@ -65,10 +72,9 @@ def create_block_mask(
     ``B`` and ``H`` are None where the mask is the same for all. ``BLOCK_SIZE`` is an int or (queries, keys).
     Every block must be wholly visible or wholly hidden, else OperandError tells which is not. With a
     ``device`` the lists are torch tensors there."""
-    if not callable(predicate):
-        raise OperandError(
-            f"predicate: expected a function of (b, h, i, j), got {arrays.describe(predicate)}"
-        )
+    problem = describe_parameters(predicate, ("b", "h", "i", "j"))
+    if problem:
+        raise OperandError(f"predicate: {problem}")
     batch = 1 if B is None else _count(B, "B", 1)
     heads = 1 if H is None else _count(H, "H", 1)
     queries, keys = _count(Q_LEN, "Q_LEN", 0), _count(KV_LEN, "KV_LEN", 0)
@@ -110,8 +116,21 @@ def create_block_mask(
         raise OperandError("BLOCK_SIZE: expected fewer than 2^31 listed blocks; take larger blocks")
     if B is None and H is None:
         offsets = offsets.reshape(-1)
-    mask = BlockMask(offsets.astype(np.int32), col_indices.astype(np.int32), query_block, key_block)
+    mask = BlockMask(
+        offsets.astype(np.int32), col_indices.astype(np.int32), query_block, key_block, columns
+    )
     return mask if device is None else mask.to(device)
+
+
+#: What to do about an error in a predicate, by its class.
+_REMEDIES = {
+    Error: "write table[i] for af.load(table, i), np.where, np.abs and the like for af's functions, "
+    "which are for af.mask_mod",
+    IndexError: "give the arrays that it reads an entry for each index, of Q_LEN queries and KV_LEN keys",
+    ValueError: "write & | ~ for 'and', 'or' and 'not', (a <= x) & (x < b) for a <= x < b, and np.where "
+    "for 'if'",
+    Exception: "write it with operators and NumPy's functions",
+}
 
 
 def _evaluate(predicate, b, h, i, j):
@@ -119,10 +138,10 @@ def _evaluate(predicate, b, h, i, j):
     try:
         seen = np.asarray(predicate(np.int64(b), np.int64(h), i, j))
     except Exception as error:
+        remedy = next(text for kind, text in _REMEDIES.items() if isinstance(error, kind))
         raise OperandError(
-            f"predicate: it raised {type(error).__name__} ({error}) on arrays of indices; expected a "
-            "function of NumPy arrays (b, h, i, j): use & and | in place of 'and' and 'or', "
-            "np.where in place of 'if'"
+            f"predicate: it raised {type(error).__name__} ({error}) on NumPy arrays of indices (b, h, "
+            f"i, j); {remedy}"
         ) from error
     if seen.dtype != np.bool_:
         raise OperandError(

@@ -12,71 +12,45 @@ import math
 
 from . import arrays, elements
 from .elements import Element
-from .operands import ANY, caller, fail
-from .symbols import (
-    FLOATS,
-    LogSumExp,
-    Mask,
-    Product,
-    Rotation,
-    Scalar,
-    Symbol,
-    Tensor,
-    Weights,
-)
+from .errors import CompileError, OperandError
+from .operands import caller, describe_parameters, fail
+from .symbol import Symbol
+from .symbols import LogSumExp, Mask, Product, Rotation, Scalar, Tensor, Weights
 from .symbols import weighted_sum as _weighted_sum
+from .trace import active_trace
 
 _ALIGNMENTS = ("bottom_right", "top_left")
 
 
 def _scores(value, block):
+    active_trace(block)
     if isinstance(value, Element) and value.kind == "f32" and value.product:
         return value
     got = value.describe() if isinstance(value, Symbol) else arrays.describe(value)
-    hint = (
-        ""
-        if isinstance(value, Symbol)
-        else "; blocks are called inside of an @af.attention function"
-    )
-    fail(f"{block}: expected scores, which come from af.scaled_dot_product(q, k), got {got}{hint}")
-
-
-def _sequence(value, name, block):
-    if isinstance(value, Tensor):
-        return value
-    got = value.describe() if isinstance(value, Symbol) else arrays.describe(value)
-    hint = (
-        ""
-        if isinstance(value, Symbol)
-        else "; blocks are called inside of an @af.attention function"
-    )
-    fail(f"{block}: expected {name} as an operand of the function, got {got}{hint}")
+    fail(f"{block}: expected scores, which come from af.scaled_dot_product(q, k), got {got}")
 
 
 def _align(align, block):
     if align not in _ALIGNMENTS:
-        fail(f"{block}: align: expected 'bottom_right' or 'top_left', got {align!r}")
+        message = f"expected 'bottom_right' or 'top_left', got {align!r}"
+        active_trace(block).refuse(align, f"{block}: align", message)
     return align
 
 
 def _bound(value, name, block):
     if value is None:
         return None
-    try:
-        value = int(value.__index__())
-    except AttributeError:
-        fail(f"{block}: {name}: expected an int, got {value!r}")
-    return value
-
-
-def _given(trace, value, name, block, how):
-    """The operand ``value``, or the call's of that name."""
-    # A parameter of the function is for the function to pass on.
-    if value is None:
-        value = trace.ambient(name)
-    if value is None:
-        fail(f"{block}: missing operand '{name}'; pass {name}=... to the call, or write {how}")
-    return value
+    if (
+        isinstance(value, Symbol)
+        and not isinstance(value, Scalar)
+        or not hasattr(value, "__index__")
+    ):
+        active_trace(block).refuse(
+            value,
+            f"{block}: {name}",
+            f"expected an int as {name} of {block}, got {{0}}; pass int(...)",
+        )
+    return int(value.__index__())
 
 
 # ===-----------------------------------------------------------------------===#
@@ -92,32 +66,31 @@ def rope(*inputs, cos=None, sin=None, interleaved=False, offset=None, positions=
     ``positions[n]`` (``[N]`` or ``[B, N]``); the call's operands of these names serve where they are not
     given. Rotated together are features d and d + R / 2, or, if ``interleaved``, 2 d and 2 d + 1.
     """
-    tensors = [value for value in inputs if isinstance(value, Tensor) and value.ndim == 4]
-    others = list(inputs[len(tensors) :])
-    if not tensors or len(tensors) > 2 or len(others) not in (0, 2):
+    trace = active_trace("rope")
+    tensors, tables = inputs[: 2 - len(inputs) % 2], inputs[2 - len(inputs) % 2 :]
+    if len(tables) not in (0, 2) or any(isinstance(t, Tensor) and t.ndim == 4 for t in tables):
         fail("rope: expected rope(q, k), rope(x, cos, sin) or rope(q, k, cos, sin)")
-    for tensor in tensors:
-        _sequence(tensor, "q or k", "rope")
-    trace = tensors[0].trace
-    if others:
-        cos, sin = others
+    tensors = [trace.tensor(tensor, "rotated", "rope") for tensor in tensors]
+    if tables:
+        cos, sin = tables
     how = "af.rope(x, cos, sin)"
-    cos = trace.tensor(_given(trace, cos, "cos", "rope", how), "cos", "rope")
-    sin = trace.tensor(_given(trace, sin, "sin", "rope", how), "sin", "rope")
-    for name, table in (("cos", cos), ("sin", sin)):
-        table.operand.use(f"a rotary table ({name} [P, R / 2])", FLOATS, {2}, static=(1,))
+    cos = trace.tensor(trace.given(cos, "cos", "rope", how), "cos", "rope")
+    sin = trace.tensor(trace.given(sin, "sin", "rope", how), "sin", "rope")
     if offset is None and positions is None:
         offset, positions = trace.ambient("offset"), trace.ambient("positions")
+        if offset is not None and positions is not None:
+            raise OperandError(
+                "argument 'offset': expected it or 'positions', got both; add the offset to the "
+                "positions"
+            )
     static_offset = 0
     if offset is not None and not isinstance(offset, Scalar):
         static_offset, offset = _bound(offset, "offset", "rope"), None
     if positions is not None:
         positions = trace.tensor(positions, "positions", "rope")
-        positions.operand.use("positions [N] or [B, N]", ("i32", "i64"), {1, 2})
     place = caller()
     rotated = []
     for tensor in tensors:
-        tensor.operand.use("q or k [B, H, N, D]", FLOATS, {4}, static=(1, 3))
         pairing = "interleaved" if interleaved else "half"
         rotation = Rotation(tensor, cos, sin, pairing, static_offset, offset, positions, place)
         rotated.append(Tensor(trace, tensor.operand, rotation))
@@ -127,19 +100,20 @@ def rope(*inputs, cos=None, sin=None, interleaved=False, offset=None, positions=
 def scaled_dot_product(q, k, scale=None):
     """Scores ``scale * q @ k.T`` (``[B, Hq, Nq, Nkv]``); the scale is 1 / sqrt(D) if none is given. Hq
     may be a multiple of Hkv."""
-    q = _sequence(q, "q", "scaled_dot_product")
-    k = _sequence(k, "k", "scaled_dot_product")
-    q.operand.use("q [B, Hq, Nq, D]", FLOATS, {4}, static=(1, 3))
-    k.operand.use("k [B, Hkv, Nkv, D]", FLOATS, {4}, static=(1, 3))
+    trace = active_trace("scaled_dot_product")
+    q = trace.tensor(q, "q", "scaled_dot_product")
+    k = trace.tensor(k, "k", "scaled_dot_product")
     if scale is not None:
+        place, message = "scaled_dot_product: scale", "expected a finite number as scale, got {0}"
         try:
-            scale = float(scale)
-        except (TypeError, ValueError):
-            fail(f"scaled_dot_product: scale: expected a number, got {scale!r}")
-        if not math.isfinite(scale):
-            fail(f"scaled_dot_product: scale: expected a finite number, got {scale}")
+            number = float(scale)
+        except (TypeError, ValueError, CompileError):
+            trace.refuse(scale, place, f"{message}; pass float(...)")
+        if not math.isfinite(number):
+            trace.refuse(scale, place, message.replace("{0}", str(number)))
+        scale = number
     product = Product(q, k, scale, caller())
-    return Element(q.trace, "f32", "scores", product=product)
+    return Element(trace, "f32", "scores", product=product)
 
 
 def _mask(scores, mask):
@@ -163,14 +137,15 @@ def sliding_window(s, window=None, *, left=None, right=None, align="bottom_right
     ``left`` and ``right`` count the keys before and after the query's own that are kept, and a bound
     that is left out is infinite."""
     s = _scores(s, "sliding_window")
-    window = _bound(window, "window", "sliding_window")
+    size = _bound(window, "window", "sliding_window")
     left, right = _bound(left, "left", "sliding_window"), _bound(right, "right", "sliding_window")
-    if window is not None:
+    if size is not None:
         if left is not None or right is not None:
             fail("sliding_window: expected a window, or left and right, got both")
-        if window < 1:
-            fail(f"sliding_window: window: expected at least 1, got {window}")
-        left = right = window - 1
+        if size < 1:
+            message = f"expected at least 1, got {size}; a query's own key is one"
+            s.trace.refuse(window, "sliding_window: window", message)
+        left = right = size - 1
     return _mask(s, Mask("window", _align(align, "sliding_window"), left, right, place=caller()))
 
 
@@ -179,38 +154,37 @@ def block_sparse(s, block_mask=None):
     comes from af.create_block_mask. Work is proportional to the listed blocks."""
     s = _scores(s, "block_sparse")
     how = "af.block_sparse(s, block_mask)"
-    mask = _given(s.trace, block_mask, "block_mask", "block_sparse", how)
-    parts = [getattr(mask, name, None) for name in ("row_offsets", "col_indices")]
-    if None in parts:
-        got = mask.describe() if isinstance(mask, Symbol) else arrays.describe(mask)
-        fail(
-            "block_sparse: block_mask: expected a block mask, got "
-            f"{got}; make one with af.create_block_mask"
+    mask = s.trace.given(block_mask, "block_mask", "block_sparse", how)
+    if not hasattr(mask, "row_offsets"):
+        remedy = (
+            "make one by af.create_block_mask(predicate, ...), or, where blocks are not wholly visible "
+            "or hidden, hide keys in the function by af.mask_mod(s, predicate) or a bias of 0 and -inf"
         )
-    rows = s.trace.tensor(parts[0], "row_offsets", "block_sparse")
-    columns = s.trace.tensor(parts[1], "col_indices", "block_sparse")
-    rows.operand.use("row offsets", ("i32",), {1, 3}, broadcast=rows.ndim == 3)
-    if rows.ndim == 3:
-        # The last dimension is no broadcast one, and heads are compiled in.
-        rows.operand.guards[2] = ANY
-        rows.operand.guards[1] = int(rows.operand.sizes[1])
-    columns.operand.use("column indices", ("i32",), {1})
-    blocks = (rows, columns, mask.query_block, mask.key_block)
+        s.trace.refuse(
+            mask,
+            "block_sparse: block_mask",
+            f"expected a block mask, got {{0}}; {remedy}",
+            "block_mask",
+        )
+    rows = s.trace.tensor(mask.row_offsets, "row_offsets", "block_sparse")
+    columns = s.trace.tensor(mask.col_indices, "col_indices", "block_sparse")
+    blocks = (rows, columns, mask.query_block, mask.key_block, mask.key_blocks)
     return _mask(s, Mask("blocks", blocks=blocks, place=caller()))
 
 
 def alibi(s, num_heads=None, slopes=None, align="bottom_right"):
-    """``s - slopes[h] * abs(i - j)``: the standard slopes for the number of heads, or the call's
-    operand ``slopes`` (``[Hq]`` or ``[B, Hq]``, f32)."""
+    """``s - slopes[h] * abs(i - j)``: ``slopes`` (``[Hq]`` or ``[B, Hq]``, f32), the call's operand of that
+    name, or, where neither is given, the standard slopes for the number of heads."""
     s = _scores(s, "alibi")
     heads = s.product.query.operand.guards[1]
-    if num_heads is not None and _bound(num_heads, "num_heads", "alibi") != heads:
-        fail(f"alibi: num_heads: expected the {heads} heads of q, got {num_heads}")
+    count = _bound(num_heads, "num_heads", "alibi")
+    if count not in (None, heads):
+        message = f"expected the {heads} heads of q, got {count}; leave it out"
+        s.trace.refuse(num_heads, "alibi: num_heads", message)
     if slopes is None:
         slopes = s.trace.ambient("slopes")
     if slopes is not None:
         slopes = s.trace.tensor(slopes, "slopes", "alibi")
-        slopes.operand.use("slopes [Hq] or [B, Hq]", ("f32",), {1, 2}, static=(1,))
     align = _align(align, "alibi")
     return Element(s.trace, "f32", "alibi", (s,), slopes=slopes, align=align)
 
@@ -219,11 +193,8 @@ def additive_bias(s, bias=None):
     """``s + bias``: up to four dimensions, broadcast over those of size 1 and over leading ones as NumPy
     does, never copied to full size. An entry of -inf hides its key."""
     s = _scores(s, "additive_bias")
-    value = _given(s.trace, bias, "bias", "additive_bias", "af.additive_bias(s, bias)")
+    value = s.trace.given(bias, "bias", "additive_bias", "af.additive_bias(s, bias)")
     bias = s.trace.tensor(value, "bias", "additive_bias")
-    bias.operand.use("a bias", FLOATS, {0, 1, 2, 3, 4}, broadcast=True)
-    if len(bias.operand.guards) >= 3:
-        bias.operand.guards[-3] = int(bias.operand.sizes[-3])
     return Element(s.trace, "f32", "bias", (s,), bias=bias)
 
 
@@ -239,7 +210,8 @@ def relu_attention(s, norm="sum"):
     (``length``), or by nothing (``none``)."""
     s = _scores(s, "relu_attention")
     if norm not in ("sum", "length", "none"):
-        fail(f"relu_attention: norm: expected 'sum', 'length' or 'none', got {norm!r}")
+        message = f"expected 'sum', 'length' or 'none', got {norm!r}"
+        s.trace.refuse(norm, "relu_attention: norm", message)
     return Weights(s, f"relu_{norm}", caller())
 
 
@@ -265,10 +237,22 @@ def lengths(s):
     return tuple(Element(s.trace, "index", name) for name in ("queries", "keys"))
 
 
+def _check_function(function, parameters, block):
+    if isinstance(function, Tensor) or arrays.is_array(function):
+        fail(
+            f"{block}: expected a function of ({', '.join(parameters)}), got an array; write a function "
+            "that reads it by af.load(array, ...)"
+        )
+    problem = describe_parameters(function, parameters)
+    if problem:
+        fail(f"{block}: {problem}")
+
+
 def score_mod(s, function):
     """The scores that ``function(score, b, h, i, j)`` makes of each score and its indices. A result of
     -inf hides its key."""
     s = _scores(s, "score_mod")
+    _check_function(function, ("score", "b", "h", "i", "j"), "score_mod")
     result = function(s, *indices(s))
     if not isinstance(result, Element) or result.kind != "f32" or result.product is not s.product:
         fail(
@@ -282,6 +266,7 @@ def mask_mod(s, predicate):
     same: for a mask of whole blocks, and for a band, block_sparse, causal and sliding_window cost
     less."""
     s = _scores(s, "mask_mod")
+    _check_function(predicate, ("b", "h", "i", "j"), "mask_mod")
     visible = predicate(*indices(s))
     if isinstance(visible, bool):
         return s if visible else where(elements.constant(s.trace, False, "i1"), s, -math.inf)

@@ -10,12 +10,52 @@ import numpy as np
 
 from . import arrays
 from .operands import caller, fail
-from .symbols import Scalar, Symbol, Tensor
+from .symbol import Symbol
+from .symbols import Scalar, Tensor
+
+_LOAD = "write af.load(table, index, ...) for table[index]"
+
+_COUNTERPARTS = {
+    name: f"write af.{name}"
+    for name in "abs exp exp2 log log2 maximum minimum softmax sqrt tanh where".split()
+}
+_COUNTERPARTS.update(
+    absolute="write af.abs",
+    fabs="write af.abs",
+    clip="write af.minimum(af.maximum(x, low), high)",
+    clamp="write af.minimum(af.maximum(x, low), high)",
+    relu="write af.maximum(x, 0)",
+    sigmoid="write 1 / (1 + af.exp(-x))",
+    square="write x * x",
+    logical_and="write &",
+    logical_or="write |",
+    logical_not="write ~",
+    astype="write af.float32 for an index as a number",
+    to="write af.float32 for an index as a number",
+    take=_LOAD,
+    __getitem__=_LOAD,
+    # Questions.
+    bool="write & | ~ for 'and', 'or' and 'not', (a <= x) & (x < b) for a <= x < b, and "
+    "af.where(condition, x, y) for 'if'",
+    index=_LOAD,
+    array=_LOAD,
+    float="write af.tanh, af.exp and the like for functions of math, af.float32 for an index as a number",
+    len="write af.lengths(s) for the numbers of queries and keys",
+    iter="write what is done to one: it is done to each",
+    contains="write comparisons with | between them",
+)
+_COUNTERPARTS.update(dict.fromkeys(("round", "floor", "ceil", "trunc"), "write i // n of an index"))
 
 
 class Element(Symbol):
     """A number for every batch entry, head, query and key: the scores, an index, or what is computed
     from them. ``kind`` is "f32", "index" or "i1"."""
+
+    counterparts = _COUNTERPARTS
+    remedy = (
+        "it takes + - * / // % **, comparisons, & | ^ ~, af.where, af.load, af.maximum, af.minimum, "
+        "af.abs, af.exp, af.exp2, af.log, af.log2, af.tanh and af.sqrt"
+    )
 
     def __init__(self, trace, kind, op, args=(), place=None, **facts):
         self.trace = trace
@@ -37,7 +77,10 @@ class Element(Symbol):
         ]
 
     def __getitem__(self, _):
-        fail("scores cannot be indexed; af.score_mod gives a function the indices of each score")
+        fail(
+            f"{self.describe()} cannot be indexed; af.score_mod gives a function the indices of each "
+            "score"
+        )
 
     def __add__(self, other):
         return arithmetic("add", self, other)
@@ -87,7 +130,13 @@ class Element(Symbol):
             for _ in range(exponent - 1):
                 result = result * self
             return result
-        fail(f"expected a constant integer exponent from 1 to 16, got {exponent!r}")
+        fail(
+            f"expected a constant integer exponent from 1 to 16, got {exponent!r}; write af.sqrt(x) for "
+            "x ** 0.5, af.exp2(y * af.log2(x)) for x ** y"
+        )
+
+    def __rpow__(self, base):
+        fail(f"expected a constant exponent; write af.exp2(x) for 2 ** x, got {base!r} ** x")
 
     def __lt__(self, other):
         return compare("lt", self, other)
@@ -135,7 +184,10 @@ def _trace_of(values, what):
     for value in values:
         if isinstance(value, (Element, Tensor, Scalar)):
             return value.trace
-    fail(f"{what}: expected scores or an index among the operands")
+    fail(
+        f"{what}: expected scores or an index among the operands; it is called with these inside of an "
+        "@af.attention function, where other numbers and arrays take NumPy's functions"
+    )
 
 
 def constant(trace, value, kind):
@@ -161,13 +213,24 @@ def as_kind(trace, value, kind, what):
             return value
         if value.kind == "index" and kind == "f32":
             return Element(trace, "f32", "to_float", (value,))
-        fail(f"{what}: expected {_KINDS[kind]}, got {value.describe()}")
+        remedy = _REMEDIES[kind, value.kind]
+        fail(f"{what}: expected {_KINDS[kind]}, got {value.describe()}; {remedy}")
     got = value.describe() if isinstance(value, Symbol) else arrays.describe(value)
-    remedy = "; take its elements by af.load(x, indices...)" if arrays.is_array(value) else ""
+    is_table = arrays.is_array(value) or isinstance(value, Tensor)
+    remedy = "; take its elements by af.load(x, indices...)" if is_table else ""
     fail(f"{what}: expected {_KINDS[kind]}, got {got}{remedy}")
 
 
 _KINDS = {"f32": "a number", "index": "an integer or an index", "i1": "a condition"}
+
+#: Of an element of the second kind where one of the first is wanted.
+_REMEDIES = {
+    ("f32", "i1"): "write af.where(condition, 1.0, 0.0)",
+    ("index", "i1"): "write af.where(condition, 1, 0)",
+    ("index", "f32"): "write integers, indices and what // and % make of them",
+    ("i1", "f32"): "write a comparison, as x > 0",
+    ("i1", "index"): "write a comparison, as i != 0",
+}
 
 
 def _is_integer(value):
@@ -237,12 +300,18 @@ def to_float(value):
 def load(tensor, *indices):
     """An element of a tensor, at indices of the score matrix."""
     trace = _trace_of((tensor,) + indices, "load")
-    tensor = trace.tensor(tensor, "table", "load")
-    operand = tensor.operand
-    operand.use("a table", ("f16", "bf16", "f32", "i32", "i64"), range(0, 9))
-    if len(indices) != tensor.ndim:
-        fail(
-            f"load: operand '{operand.name}' has {tensor.ndim} dimensions, got {len(indices)} indices"
+    operand = trace.tensor(tensor, "table", "load").operand
+    if len(indices) != len(operand.guards):
+        count, (file, line) = len(indices), caller()
+        remedy = f"give it {count}, or as many indices as it has"
+        if operand.is_constant:
+            fail(
+                f"load: expected {count} dimensions, one for each index, of '{operand.name}', got "
+                f"{len(operand.guards)}; {remedy}"
+            )
+        operand.refuse(
+            f"expected {count} dimensions, one for each index of af.load at {file}:{line}, got "
+            f"{len(operand.guards)}; {remedy}"
         )
     args = tuple(as_kind(trace, index, "index", "load") for index in indices)
     kind = "index" if operand.element in ("i32", "i64") else "f32"

@@ -2,7 +2,12 @@
 # Licensed under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # ===-----------------------------------------------------------------------===#
-"""What the package raises."""
+"""What the package raises.
+
+Who has to change something decides the class: the line that calls (OperandError), or the function
+that is called (CompileError). Python's own TypeError, IndexError and the like are never raised for
+what a user passes or writes in blocks.
+"""
 
 
 class Error(Exception):
@@ -10,19 +15,26 @@ class Error(Exception):
 
 
 class OperandError(Error, ValueError):
-    """An argument of a call is not what the function takes. The message names the argument, what
-    was expected, and the remedy."""
+    """An argument is not what is expected: one that a call gives to an attention function (missing,
+    unknown, of a wrong kind, shape, element type or device, at odds with another one, or not what a
+    GPU takes), or one of the package's other functions. The message names the argument and the
+    remedy."""
 
 
 class CompileError(Error):
-    """The function is no attention variant, or none that the target can execute. ``filename`` and
-    ``lineno`` are the Python line that the compiler's message is about; None where it is about the
-    whole function."""
+    """The function is no attention variant, or none that the target can execute, whatever it is called
+    with. ``filename`` and ``lineno`` are the Python line that the message is about; None where it is
+    about the whole function."""
 
     def __init__(self, message, filename=None, lineno=None):
         super().__init__(message)
         self.filename = filename
         self.lineno = lineno
+
+
+class SymbolAttributeError(CompileError, AttributeError):
+    """What stands for a value while a function is traced has no such attribute: a CompileError that
+    ``hasattr`` understands."""
 
 
 class GradientError(Error, RuntimeError):

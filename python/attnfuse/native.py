@@ -20,6 +20,9 @@ ELEMENT_TYPES = {"f16": 0, "bf16": 1, "f32": 2, "f64": 3, "i32": 4, "i64": 5}
 # AttnfuseEmit.
 EMIT = {"fused": 0, "schedule": 1, "nvvm": 2, "llvm": 3, "ptx": 4, "cubin": 5, "linalg": 6}
 
+#: The file's name for what is not from a line of Python.
+_GENERATED = "module"
+
 _SEVERITIES = {0: "note", 1: "warning", 2: "error", 3: "remark"}
 
 
@@ -152,10 +155,12 @@ class _Diagnostics:
 
     def _add(self, diagnostic, _):
         entry = diagnostic.contents
+        file = entry.file.decode(errors="replace")
         self.entries.append(
             (
                 _SEVERITIES.get(entry.severity, "error"),
-                entry.file.decode(errors="replace"),
+                # Places in generated text say nothing to anybody.
+                "" if file == _GENERATED else file,
                 entry.line,
                 entry.message.decode(errors="replace"),
             )

@@ -9,6 +9,7 @@ decide what is broadcast; lengths and batch stay open. The *guards* of a program
 operands it serves.
 """
 
+import inspect
 import os
 import sys
 
@@ -22,20 +23,52 @@ ANY = "any"
 NOT_ONE = "not one"
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+
+
+def caller_frame():
+    """The innermost frame outside of this package, and of the libraries whose functions it answers
+    for; or None."""
+    torch = arrays.loaded_torch()
+    skipped = (_PACKAGE, _NUMPY, "<__array_function__")
+    skipped += (os.path.dirname(torch.__file__) + os.sep,) if torch else ()
+    frame = sys._getframe(1)
+    while frame and frame.f_code.co_filename.startswith(skipped):
+        frame = frame.f_back
+    return frame
 
 
 def caller():
-    """(file, line) of the innermost frame outside of this package."""
-    frame = sys._getframe(1)
-    while frame and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
+    """(file, line) of the user's code that is running."""
+    frame = caller_frame()
     return (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
 
 
-def fail(message, place=None):
+def fail(message, place=None, error=CompileError):
     """Raises a CompileError at the user's line."""
     file, line = place or caller()
-    raise CompileError(f"{file}:{line}: {message}", file, line)
+    raise error(f"{file}:{line}: {message}", file, line)
+
+
+def describe_parameters(function, parameters):
+    """What is wrong with ``function`` where one of these parameters is expected, with the remedy; or
+    None."""
+    names = ", ".join(parameters)
+    if not callable(function):
+        return f"expected a function of ({names}), got {arrays.describe(function)}"
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        # Some that are written in C do not say.
+        return None
+    try:
+        signature.bind(*parameters)
+    except TypeError:
+        return (
+            f"expected a function of ({names}), got one of {signature}; write lambda {names}: ..., "
+            "whether it needs all of them or not"
+        )
+    return None
 
 
 def fits_int64(value):
@@ -44,11 +77,77 @@ def fits_int64(value):
 
 
 # ===-----------------------------------------------------------------------===#
+# Roles
+# ===-----------------------------------------------------------------------===#
+
+FLOATS = ("f16", "bf16", "f32")
+INTS = ("i32", "i64")
+_ANY_RANK = range(0, 9)
+
+
+def shape_text(sizes):
+    return f"[{', '.join(map(str, sizes))}]"
+
+
+class Role:
+    """What an argument is for, and so what it may be."""
+
+    def __init__(self, name, elements, shapes=None, static="", broadcast="", hint=""):
+        self._name = name
+        self.elements = elements
+        #: The names of dimensions, by rank; None where any shape will do.
+        self.shapes = shapes and {len(shape.split()): shape.split() for shape in shapes}
+        #: The dimensions whose sizes are compiled in, and those in which a size of 1 is broadcast.
+        self.static, self.broadcast = static.split(), broadcast.split()
+        #: The remedy for an array of bools, a mask; {0} is for its conversion.
+        self.hint = hint
+
+    def __str__(self):
+        shapes = self.shapes.values() if self.shapes and not self.broadcast else ()
+        return f"{self._name} {' or '.join(map(shape_text, shapes))}".rstrip()
+
+    def dims(self, rank):
+        """The names of the dimensions of an array that has the role."""
+        return self.shapes[rank] if self.shapes else [None] * rank
+
+
+ROLES = {
+    "q": Role("q", FLOATS, ["B Hq Nq D"], static="Hq D"),
+    "k": Role("k", FLOATS, ["B Hkv Nkv D"], static="Hkv D"),
+    "v": Role("v", FLOATS, ["B Hkv Nkv Dv"], static="Hkv Dv"),
+    "rotated": Role("q or k", FLOATS, ["B H N D"], static="H D"),
+    "cos": Role("cos", FLOATS, ["P R/2"], static="R/2"),
+    "sin": Role("sin", FLOATS, ["P R/2"], static="R/2"),
+    "positions": Role("positions", INTS, ["N", "B N"]),
+    "slopes": Role("slopes", ("f32",), ["Hq", "B Hq"], static="Hq"),
+    "bias": Role(
+        "a bias that broadcasts to [B, Hq, Nq, Nkv]",
+        FLOATS,
+        ["B Hq Nq Nkv", "Hq Nq Nkv", "Nq Nkv", "Nkv", ""],
+        static="Hq",
+        broadcast="B Hq Nq Nkv",
+        hint="a mask is a bias of 0 and -inf, {0}; or hide keys in the function, by af.mask_mod or "
+        "af.block_sparse",
+    ),
+    "row_offsets": Role(
+        "row offsets [rows] or [B, Hq, rows]",
+        ("i32",),
+        ["rows", "B Hq rows"],
+        static="Hq",
+        broadcast="B Hq",
+    ),
+    "col_indices": Role("column indices", ("i32",), ["entries"]),
+    "table": Role("a table", FLOATS + INTS),
+}
+
+
+# ===-----------------------------------------------------------------------===#
 class Leaf:
     """What a call gives for one argument of the compiled function: a tensor, or an int."""
 
     def __init__(self, name, element, shape, value):
         self.name = name
+        #: As MLIR writes it; of a type that no role takes, as its library does.
         self.element = element
         #: None for an int.
         self.shape = shape
@@ -64,7 +163,7 @@ class Leaf:
             return Leaf(name, arrays.element(value, name), tuple(value.shape), value)
         if not fits_int64(value):
             raise OperandError(
-                f"operand '{name}': expected an int of 64 bits, from -2**63 to 2**63 - 1, got {value}"
+                f"argument '{name}': expected an int of 64 bits, from -2**63 to 2**63 - 1, got {value}"
             )
         return Leaf(name, "i64", None, value)
 
@@ -75,46 +174,56 @@ class Operand:
     def __init__(self, leaf, is_constant=False):
         self.name = leaf.name
         self.element = leaf.element
-        self.sizes = leaf.shape
+        self.shape = leaf.shape
         self.value = leaf.value
         self.is_constant = is_constant
-        self.is_used = False
         #: For an int: its value, once the program depends on it.
         self.guard = ANY
         self.guards = None if leaf.shape is None else [ANY] * len(leaf.shape)
 
     @property
     def is_scalar(self):
-        return self.sizes is None
+        return self.shape is None
 
-    def use(self, role, elements, ranks, static=(), broadcast=False):
-        """Notes a use: the element types and ranks that it takes, the dimensions (from the end) that
-        are compiled in, and whether sizes of 1 are broadcast."""
-        self.is_used = True
-        if self.is_scalar:
-            raise OperandError(f"operand '{self.name}': expected a tensor as {role}, got an int")
-        if self.element not in elements:
-            raise OperandError(
-                f"operand '{self.name}': expected {' or '.join(elements)} elements as {role}, got "
-                f"{self.element}; convert it to one of these types"
+    def use(self, role):
+        """Notes a use in the role of that name, for which the operand must have the rank and the
+        element type."""
+        role = ROLES[role]
+        if self.element not in role.elements:
+            self.refuse(
+                f"expected {' or '.join(role.elements)} elements as {role}, got {self.element}; "
+                + self._conversion(role)
             )
-        if len(self.sizes) not in ranks:
-            raise OperandError(
-                f"operand '{self.name}': expected {role} of {_ranks(ranks)} dimensions, got "
-                f"{len(self.sizes)} (shape {list(self.sizes)}); reshape it"
+        rank = len(self.shape)
+        if rank not in (role.shapes or _ANY_RANK):
+            ranks = sorted(role.shapes or _ANY_RANK)
+            span = str(ranks[0]) if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
+            self.refuse(
+                f"expected {role} of {span} dimensions, got {rank} (shape {list(self.shape)}); "
+                "reshape it"
             )
-        rank = len(self.sizes)
-        for dim in static:
-            if dim <= rank and self.sizes[rank - dim] is None:
-                raise OperandError(
-                    f"operand '{self.name}': dimension {rank - dim} is part of the compiled code; "
-                    "give its size"
-                )
-        for index, size in enumerate(self.sizes):
-            if rank - index in static:
-                self.guards[index] = int(size)
-            elif broadcast and self.guards[index] is ANY:
-                self.guards[index] = 1 if size == 1 else NOT_ONE
+        for axis, (dim, size) in enumerate(zip(role.dims(rank), self.shape)):
+            if dim in role.static:
+                if size is None:
+                    self.refuse(f"dimension {axis} is part of the compiled code; give its size")
+                self.guards[axis] = int(size)
+            elif dim in role.broadcast and self.guards[axis] is ANY:
+                self.guards[axis] = 1 if size == 1 else NOT_ONE
+
+    def describe(self):
+        """For messages: what the call gives."""
+        return f"the int {self.value}" if self.is_scalar else f"an array of {self.element}"
+
+    def refuse(self, message):
+        raise OperandError(f"argument '{self.name}': {message}")
+
+    def _conversion(self, role):
+        if self.element == "bool" and role.hint:
+            return role.hint.format(arrays.as_bias(self.value, self.name))
+        is_integer = self.element.lstrip("u").startswith(("bool", "int"))
+        wanted = "i32" if is_integer or "f32" not in role.elements else "f32"
+        wanted = wanted if wanted in role.elements else role.elements[-1]
+        return f"convert it by {arrays.conversion(self.value, self.name, wanted)}"
 
     def type(self):
         if self.is_scalar:
@@ -132,8 +241,3 @@ class Operand:
             g is ANY or (g is NOT_ONE and size != 1) or g == size
             for g, size in zip(self.guards, leaf.shape)
         )
-
-
-def _ranks(ranks):
-    ranks = sorted(ranks)
-    return str(ranks[0]) if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"

@@ -7,19 +7,23 @@
 import math
 import re
 
-import numpy as np
-
 from . import arrays
+from .checks import Checks, Use
 from .operands import Operand, fail
 from .region import LEAVES, RegionPrinter
 from .symbols import LogSumExp, Output, Symbol
 from .text import Printer, double_literal, quote
 
+#: The dimension of the scores that an index runs over: a table that it alone indexes has its size.
+INDEXED = {"batch": "B", "head": "Hq", "query": "Nq", "key": "Nkv"}
+
 
 class Program:
     """A traced function."""
 
-    def __init__(self, name, text, located_text, operands, arguments, results, query, value):
+    def __init__(
+        self, name, text, located_text, operands, arguments, results, query, value, checks
+    ):
         #: The name of the function in the module.
         self.function = name
         self.text = text
@@ -33,6 +37,8 @@ class Program:
         self.results = results
         #: The names of the operands that q and v are.
         self.query, self.value = query, value
+        #: Of the operands of a call.
+        self.checks = checks
         #: Whether the Python function returned a tuple.
         self.is_tuple = False
 
@@ -80,9 +86,10 @@ class FunctionPrinter(Printer):
             fail("the function may return the output and its log-sum-exp, each once", output.place)
         self.has_lse = any(isinstance(o, LogSumExp) for o in outputs)
         self.product = self.weights.scores.product
-        for operand in self._operands_in_use():
-            operand.is_used = True
-        self.arguments = [operand for operand in trace.operands if operand.is_used]
+        self.checks = self._make_checks()
+        used = {id(use.operand) for use in self.checks.uses}
+        used.update(id(r.offset.operand) for _, r in self.checks.rotations if r.offset is not None)
+        self.arguments = [operand for operand in trace.operands if id(operand) in used]
         self.names = {}
         for index, operand in enumerate(self.arguments):
             plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", operand.name, re.ASCII)
@@ -90,28 +97,44 @@ class FunctionPrinter(Printer):
 
     # What the result depends on.
 
-    def _operands_in_use(self):
-        for operand in self.trace.operands:
-            operand.is_used = False
+    def _find_uses(self):
+        """The uses of operands, in the order that Checks wants."""
         product = self.product
-        for tensor in (product.query, product.key, self.output.value):
-            yield tensor.operand
-            rotation = tensor.rotation
-            while rotation:
-                for other in (rotation.cos, rotation.sin, rotation.offset, rotation.positions):
-                    if other is not None:
-                        yield other.operand
-                rotation = rotation.source.rotation
+        chain = (
+            (product.query, "q", "Nq"),
+            (product.key, "k", "Nkv"),
+            (self.output.value, "v", "Nkv"),
+        )
+        for tensor, role, _ in chain:
+            yield Use(tensor.operand, role)
+        for tensor, _, length in chain:
+            for rotation in tensor.rotations():
+                yield Use(rotation.cos.operand, "cos", scope=rotation)
+                yield Use(rotation.sin.operand, "sin", scope=rotation)
+                if rotation.positions is not None:
+                    positions = rotation.positions.operand
+                    yield Use(positions, "positions", ["B", length][2 - len(positions.guards) :])
         for node in self._nodes():
             if node.op == "load":
-                yield node.facts["operand"]
-            if node.op == "bias":
-                yield node.facts["bias"].operand
-            if node.op == "alibi" and node.facts["slopes"] is not None:
-                yield node.facts["slopes"].operand
-            if node.op == "mask" and node.facts["mask"].blocks:
-                for tensor in node.facts["mask"].blocks[:2]:
-                    yield tensor.operand
+                dims = [INDEXED.get(index.op) for index in node.args]
+                yield Use(node.facts["operand"], "table", dims)
+            elif node.op == "bias":
+                yield Use(node.facts["bias"].operand, "bias")
+            elif node.op == "alibi" and node.facts["slopes"] is not None:
+                yield Use(node.facts["slopes"].operand, "slopes")
+            elif node.op == "mask" and node.facts["mask"].blocks:
+                rows, columns = node.facts["mask"].blocks[:2]
+                yield Use(rows.operand, "row_offsets")
+                yield Use(columns.operand, "col_indices")
+
+    def _make_checks(self):
+        rotations = [
+            (tensor.operand, rotation)
+            for tensor in (self.product.query, self.product.key, self.output.value)
+            for rotation in tensor.rotations()
+        ]
+        masks = [node.facts["mask"] for node in self._nodes() if node.op == "mask"]
+        return Checks(list(self._find_uses()), rotations, [mask for mask in masks if mask.blocks])
 
     def _nodes(self):
         """The elements that the scores are computed from, each after its arguments."""
@@ -168,6 +191,7 @@ class FunctionPrinter(Printer):
             [(k, self.output.element if k == "output" else "f32") for k in kinds],
             query.name,
             value.name,
+            self.checks,
         )
 
     def value(self, tensor):
@@ -268,7 +292,7 @@ class FunctionPrinter(Printer):
                 f"attnfuse.sliding_window {current} {mask.align} {{{bounds}}} : {scores}",
                 mask.place,
             )
-        rows, columns, query_block, key_block = mask.blocks
+        rows, columns, query_block, key_block, _ = mask.blocks
         return self.op(
             f"attnfuse.block_sparse {current}, {self.value(rows)}, {self.value(columns)} "
             f"{{query_block = {query_block} : i64, key_block = {key_block} : i64}} : {scores}, "
@@ -315,7 +339,7 @@ class FunctionPrinter(Printer):
                 blocks[1].place,
             )
         for mask in blocks:
-            rows, columns, query_block, key_block = mask.blocks
+            rows, columns, query_block, key_block, _ = mask.blocks
             parts.append(
                 f"blocks <{query_block}x{key_block}>({self.value(rows)}, {self.value(columns)})"
             )

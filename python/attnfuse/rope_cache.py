@@ -4,6 +4,8 @@
 # ===-----------------------------------------------------------------------===#
 """Rotary tables."""
 
+import numbers
+
 import numpy as np
 
 from .errors import OperandError
@@ -18,16 +20,20 @@ def build_rope_cache(length, dim, base=10000.0, dtype="float32", device=None, li
         raise OperandError(f"length: expected an int of at least 1, got {length!r}")
     if not isinstance(dim, (int, np.integer)) or dim < 2 or dim % 2:
         raise OperandError(f"dim: expected an even int of at least 2, got {dim!r}")
-    if not base > 0:
+    if not isinstance(base, numbers.Real) or not base > 0:
         raise OperandError(f"base: expected a number above 0, got {base!r}")
     frequencies = float(base) ** (-np.arange(0, dim, 2, dtype=np.float64) / dim)
     angles = np.arange(length, dtype=np.float64)[:, None] * frequencies
     tables = np.cos(angles), np.sin(angles)
-    if device is None and like is None:
-        return tuple(table.astype(dtype) for table in tables)
-    import torch
+    try:
+        if device is None and like is None:
+            return tuple(table.astype(dtype) for table in tables)
+        import torch
 
-    if isinstance(dtype, str):
-        dtype = getattr(torch, dtype)
-    device = like.device if device is None else device
-    return tuple(torch.from_numpy(table).to(device=device, dtype=dtype) for table in tables)
+        dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
+        device = like.device if device is None else device
+        return tuple(torch.from_numpy(table).to(device=device, dtype=dtype) for table in tables)
+    except (TypeError, AttributeError):
+        raise OperandError(
+            f"dtype: expected the name of a float type, such as 'float32', got {dtype!r}"
+        ) from None

@@ -8,34 +8,21 @@ import operator
 
 from . import arrays
 from .operands import caller, fail
-
-FLOATS = ("f16", "bf16", "f32")
-
-
-class Symbol:
-    """Stands for a value of the call while a function is traced."""
-
-    # NumPy leaves operators to us.
-    __array_ufunc__ = None
-    __hash__ = object.__hash__
-
-    def __bool__(self):
-        fail(f"{self.describe()} has no truth value while the function is traced; use af.where")
-
-    def __iter__(self):
-        fail(f"{self.describe()} cannot be iterated over")
+from .symbol import OPERATORS, UNARY, Symbol
 
 
 class Scalar(Symbol):
     """An int of the call. It stays open where a block takes a run-time number; wherever Python wants
     its value, that is compiled in."""
 
+    remedy = "int(x) is its value"
+
     def __init__(self, trace, operand):
         self.trace = trace
         self.operand = operand
 
     def describe(self):
-        return f"operand '{self.operand.name}'"
+        return f"argument '{self.operand.name}'"
 
     def __index__(self):
         if self.operand.value is None:
@@ -48,11 +35,6 @@ class Scalar(Symbol):
     def __bool__(self):
         return bool(operator.index(self))
 
-    def __eq__(self, other):
-        return operator.index(self) == other
-
-    __hash__ = Symbol.__hash__
-
     def __float__(self):
         return float(operator.index(self))
 
@@ -62,25 +44,30 @@ class Scalar(Symbol):
 
 def _fold(function):
     """An operator on the value of a Scalar."""
-
-    def apply(self, other):
-        return function(operator.index(self), other)
-
-    return apply
+    return lambda self, *other: function(operator.index(self), *other)
 
 
-for _name in ("add", "sub", "mul", "floordiv", "mod", "truediv", "lt", "le", "gt", "ge", "ne"):
-    setattr(Scalar, f"__{_name}__", _fold(getattr(operator, _name)))
-for _name in ("add", "sub", "mul", "floordiv", "mod", "truediv"):
-    setattr(
-        Scalar,
-        f"__r{_name}__",
-        _fold(lambda value, other, _function=getattr(operator, _name): _function(other, value)),
-    )
+def _fold_mirrored(function):
+    return lambda self, other: function(other, operator.index(self))
+
+
+for _name, (_, _, _mirrored) in OPERATORS.items():
+    _function = getattr(operator, f"__{_name}__")
+    setattr(Scalar, f"__{_name}__", _fold(_function))
+    if _mirrored not in OPERATORS:
+        setattr(Scalar, f"__{_mirrored}__", _fold_mirrored(_function))
+for _name in UNARY:
+    setattr(Scalar, f"__{_name}__", _fold(getattr(operator, f"__{_name}__")))
 
 
 class Tensor(Symbol):
     """An operand, or a rotated one."""
+
+    remedy = (
+        "it is a whole tensor, and blocks are all that it can go through: take "
+        "af.scaled_dot_product(q, k, scale=...) for scores, af.rope, af.softmax(s) @ v for the output, "
+        "or an element by af.load; or transform it before the call"
+    )
 
     def __init__(self, trace, operand, rotation=None):
         self.trace = trace
@@ -90,7 +77,14 @@ class Tensor(Symbol):
         self.rotation = rotation
 
     def describe(self):
-        return f"operand '{self.operand.name}'"
+        return f"argument '{self.operand.name}'"
+
+    def rotations(self):
+        """From the last to the first."""
+        tensor = self
+        while tensor.rotation:
+            yield tensor.rotation
+            tensor = tensor.rotation.source
 
     @property
     def shape(self):
@@ -105,23 +99,6 @@ class Tensor(Symbol):
         from .elements import load
 
         return load(self, *(index if isinstance(index, tuple) else (index,)))
-
-    def _refuse(self, *_):
-        fail(
-            f"{self.describe()} is a whole tensor, and blocks are all that it can go through: take "
-            "af.scaled_dot_product(q, k, scale=...), af.rope, or an element by af.load; or transform "
-            "it before the call"
-        )
-
-    def __matmul__(self, other):
-        fail(
-            f"{self.describe()} cannot be multiplied by '@'; use af.scaled_dot_product(q, k) for the "
-            "scores, and af.softmax(s) @ v for the output"
-        )
-
-    __rmatmul__ = __matmul__
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
-    __truediv__ = __rtruediv__ = __pow__ = __neg__ = _refuse
 
 
 class Rotation:
@@ -146,13 +123,15 @@ class Mask:
 
     def __init__(self, kind, align=None, left=None, right=None, blocks=None, place=None):
         self.kind, self.align, self.left, self.right = kind, align, left, right
-        #: (row offsets, column indices, queries per block, keys per block).
+        #: (row offsets, column indices, queries per block, keys per block, blocks of keys or None).
         self.blocks = blocks
         self.place = place
 
 
 class Weights(Symbol):
     """Probabilities, or what relu_attention gives."""
+
+    remedy = "write weights @ v; change the scores before the normaliser"
 
     def __init__(self, scores, normalizer, place):
         self.trace = scores.trace
@@ -166,13 +145,10 @@ class Weights(Symbol):
     def __matmul__(self, value):
         return weighted_sum(self, value)
 
-    def _refuse(self, *_):
-        fail("weights cannot be changed; change the scores before the normaliser")
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _refuse
-
 
 class LogSumExp(Symbol):
+    remedy = "return it beside the output, and compute on it after the call"
+
     def __init__(self, weights):
         self.trace = weights.trace
         self.weights = weights
@@ -182,6 +158,8 @@ class LogSumExp(Symbol):
 
 
 class Output(Symbol):
+    remedy = "return it, and compute on it after the call"
+
     def __init__(self, weights, value, element, place):
         self.trace = weights.trace
         self.weights, self.value, self.element, self.place = weights, value, element, place
@@ -194,7 +172,6 @@ def weighted_sum(weights, value, dtype=None):
     if not isinstance(weights, Weights):
         fail("weighted_sum: expected the result of af.softmax or af.relu_attention")
     value = weights.trace.tensor(value, "v", "weighted_sum")
-    value.operand.use("v [B, Hkv, Nkv, Dv]", FLOATS, {4}, static=(1, 3))
     element = value.operand.element
     if dtype is not None:
         element = arrays.TensorSpec((), dtype).element

@@ -80,7 +80,7 @@ def _collect(value, key, tensors, scalars):
         # One that no code can be given is refused when the launch is bound.
         key.append(int if fits_int64(value) else object())
     elif isinstance(value, BlockMask):
-        key.append((value.query_block, value.key_block))
+        key.append(value.sizes)
         _collect(value.row_offsets, key, tensors, scalars)
         _collect(value.col_indices, key, tensors, scalars)
     elif arrays.is_array(value):
@@ -130,7 +130,7 @@ def _pack(name, value, tensors, scalars):
     if isinstance(value, BlockMask):
         tensors.append(value.row_offsets)
         tensors.append(value.col_indices)
-        return f"{name}:m{value.query_block},{value.key_block}"
+        return f"{name}:m{value.sizes}"
     if value is None or isinstance(value, (bool, str, float)):
         return f"{name}:c{value!r}".replace(_SEPARATOR, "\\x3b")
     scalars.append(value)
@@ -146,9 +146,8 @@ def _unpack(layout, tensors, scalars):
         elif kind == "i":
             operands[name] = scalars.pop(0)
         elif kind[0] == "m":
-            query_block, key_block = kind[1:].split(",")
             rows, columns = tensors.pop(0), tensors.pop(0)
-            operands[name] = BlockMask(rows, columns, query_block, key_block)
+            operands[name] = BlockMask(rows, columns, *ast.literal_eval(kind[1:]))
         else:
             operands[name] = ast.literal_eval(kind[1:])
     return operands

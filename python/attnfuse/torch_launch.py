@@ -12,9 +12,11 @@ import json
 import numpy as np
 import torch
 
-from . import arrays, cache, native
+from . import cache, native
 from .block_mask import BlockMask
+from .checks import check_places
 from .errors import OperandError
+from .operands import Leaf
 
 _Tensor = torch.Tensor
 _launch_kernel, _run_launch = native.launch_kernel, native.run_launch
@@ -45,13 +47,12 @@ def bind(attention, args, operands):
     program, leaves = attention.program(bound)
     device = bound[program.query].device
     places = _find_places(names, bound)
-    for leaf in leaves.values():
-        _check_device(leaf, device)
+    check_places(leaves[program.query], leaves, ())
     if device.type == "cpu":
         return _CpuLaunch(attention, program, bound, leaves, places, device)
     if device.type != "cuda":
         raise OperandError(
-            f"operand '{program.query}': expected a tensor on a CUDA device or the CPU, got {device}; "
+            f"argument '{program.query}': expected a tensor on a CUDA device or the CPU, got {device}; "
             "move it by .to('cuda')"
         )
     return _CudaLaunch(attention, program, bound, leaves, places, device)
@@ -76,29 +77,15 @@ def _find_places(names, bound):
     return places
 
 
-def _check_device(leaf, device):
-    if leaf.shape is None:
-        return
-    value = leaf.value
-    if isinstance(value, _Tensor) and value.device == device:
-        return
-    remedy = (
-        "torch.from_numpy({0}).to('{1}')" if not isinstance(value, _Tensor) else "{0}.to('{1}')"
-    )
-    if "." in leaf.name:
-        remedy = "create_block_mask(..., device='{1}')"
-    raise OperandError(
-        f"operand '{leaf.name}': expected a tensor on {device}, where q is, got "
-        f"{arrays.describe(value)}; pass {remedy.format(leaf.name, device)}"
-    )
-
-
 class _Launch:
     """The descriptors of one kind of call."""
 
     def __init__(self, attention, program, bound, leaves, places, device):
         self.name = attention.name
         self.program = program
+        #: What was checked, without the tensors; and the descriptors of its numbers.
+        self.leaves = {n: Leaf(n, leaf.element, leaf.shape, None) for n, leaf in leaves.items()}
+        self.scalars = {}
         self.device = device
         self.arguments = (native.Value * len(program.arguments))()
         self.results = (native.Value * len(program.results))()
@@ -121,6 +108,8 @@ class _Launch:
         self.constants = []
         for value, operand in zip(self.order, program.arguments):
             is_given = operand.name in places
+            if operand.is_scalar:
+                self.scalars[operand.name] = value
             if operand.is_scalar and is_given:
                 self.scalar_slots.append((value, places[operand.name][1]))
             elif operand.is_scalar:
@@ -148,6 +137,14 @@ class _Launch:
 
     def _add(self, value, index, operand, tensor):
         self.slots.append((value, index))
+
+    def refuse(self, error):
+        """Raises the error of a launch. Numbers change from call to call: where one is at fault, it is
+        said as at the first call."""
+        for name, value in self.scalars.items():
+            self.leaves[name].value = value.scalar
+        self.program.checks.check(self.leaves)
+        raise OperandError(f"{self.name}: {error}")
 
     def serves(self, scalars):
         for index, value in self.fixed_scalars:
@@ -206,11 +203,12 @@ class _CpuLaunch(_Launch):
     def _run(self):
         error = self.function.run(self.arguments, self.results)
         if error:
-            raise OperandError(f"{self.name}: {error}")
+            self.refuse(error)
 
 
 class _CudaLaunch(_Launch):
     def __init__(self, attention, program, bound, leaves, places, device):
+        program.checks.check_gpu()
         self.index = _device_index(device)
         self.kernel = cache.kernel(program, self.index)
         self.demands = _read_demands(program, native.find_chip(self.index))
@@ -266,7 +264,7 @@ class _CudaLaunch(_Launch):
             self.results,
             self.num_results,
         ):
-            raise OperandError(f"{self.name}: {native.last_error()}")
+            self.refuse(native.last_error())
         del keep
         return tuple(outputs) if self.program.is_tuple else outputs[0]
 

@@ -4,46 +4,115 @@
 # ===-----------------------------------------------------------------------===#
 """One call of a Python function of blocks with symbols in place of its operands."""
 
+import re
+import threading
+
 from . import arrays
-from .operands import Leaf, Operand, fail
-from .symbols import Scalar, Symbol, Tensor
+from .errors import OperandError
+from .operands import ROLES, Leaf, Operand, caller_frame, fail
+from .symbol import Symbol
+from .symbols import Scalar, Tensor
+
+#: Names of dimensions in messages and manifests, with a number after the first of a kind. Operands
+#: have other names.
+DIMENSION = re.compile(r"(B|Hq|Hkv|Nq|Nkv|D|Dv|R|nnz|P|P_q|P_k)(_[0-9]+)?", re.ASCII)
+
+_OF_THE_CALL = ("q", "k", "v", "rotated")
+
+_active = threading.local()
 
 
 class Trace:
-    def __init__(self, name, leaves):
+    def __init__(self, name, leaves, plain):
         self.name = name
         self.operands = [Operand(leaf) for leaf in leaves]
         self._by_name = {operand.name: operand for operand in self.operands}
         self._constants = {}
+        #: What the call gives that becomes part of the code, by name: None, bools, strings, floats.
+        self._plain = plain
         #: What the call gives beside the function's parameters, by name.
         self.ambients = {}
         self.taken = set()
+        #: An error that the function may not have seen.
+        self.failure = None
+
+    def run(self, function, operands):
+        """What ``function`` returns for symbols."""
+        before, _active.trace = getattr(_active, "trace", None), self
+        try:
+            returned = function(**operands)
+        finally:
+            _active.trace = before
+        if self.failure:
+            raise self.failure
+        return returned
 
     def symbol(self, name):
         operand = self._by_name[name]
         return Scalar(self, operand) if operand.is_scalar else Tensor(self, operand)
+
+    def given(self, value, name, block, how):
+        """The operand ``value``, or the call's of that name; ``how`` to write the former."""
+        # A parameter of the function is for the function to pass on.
+        value = self.ambient(name) if value is None else value
+        if value is None:
+            empty = [f"'{name}'" for name, plain in self._plain.items() if plain is None]
+            also = f" ({' and '.join(empty)} may not be None)" if empty else ""
+            raise OperandError(
+                f"{block}: missing argument '{name}'; pass {name}=... to the call, or write {how}{also}"
+            )
+        return value
 
     def ambient(self, name):
         """The call's operand ``name`` that is no parameter of the function, or None."""
         self.taken.add(name)
         return self.ambients.get(name)
 
-    def tensor(self, value, name, block):
-        """``value``, a symbol or a captured array, as a symbol. A captured array becomes an operand
-        that every call passes along."""
-        if isinstance(value, Tensor):
-            return value
-        if arrays.is_array(value):
+    def tensor(self, value, role, block):
+        """``value``, a symbol or a captured array, as a symbol in the role of that name. A captured
+        array becomes an operand that every call passes along, but q, k and v are the call's."""
+        if arrays.is_array(value) and role not in _OF_THE_CALL:
             operand = self._constants.get(id(value))
             if operand is None:
-                names = {other.name for other in self.operands}
-                name, count = f"captured_{name}", 0
-                while name in names:
-                    count += 1
-                    name = f"{name.rstrip('0123456789_')}_{count}"
-                operand = Operand(Leaf.of(name, value), is_constant=True)
+                operand = Operand(Leaf.of(self._name(value, role), value), is_constant=True)
                 self._constants[id(value)] = operand
                 self.operands.append(operand)
-            return Tensor(self, operand)
-        got = value.describe() if isinstance(value, Symbol) else arrays.describe(value)
-        fail(f"{block}: expected a tensor as {name}, got {got}")
+            value = Tensor(self, operand)
+        if not isinstance(value, Tensor):
+            remedy = "pass a NumPy array or a torch tensor, as an argument of the call"
+            self.refuse(value, block, f"expected {ROLES[role]}, got {{0}}; {remedy}", role)
+        value.operand.use(role)
+        return value
+
+    def refuse(self, value, place, message, preferred=None):
+        """Fails for ``value``, whose description goes into the message: where the call gave it, for its
+        argument (of several that are the same, that of the ``preferred`` name), else for the function's
+        line, at ``place`` there."""
+        if isinstance(value, (Scalar, Tensor)):
+            value.operand.refuse(message.replace("{0}", value.operand.describe()))
+        described = value.describe() if isinstance(value, Symbol) else arrays.describe(value)
+        message = message.replace("{0}", described)
+        names = [name for name, plain in self._plain.items() if plain is value]
+        if names:
+            name = preferred if preferred in names else names[0]
+            raise OperandError(f"argument '{name}': {message}")
+        fail(f"{place}: {message}")
+
+    def _name(self, value, role):
+        """The name by which the user's code knows a captured array, if that can be seen."""
+        frame = caller_frame()
+        scopes = (frame.f_locals, frame.f_globals) if frame else ()
+        found = (name for scope in scopes for name, known in scope.items() if known is value)
+        name = next(found, f"captured_{role}")
+        names = {operand.name for operand in self.operands}
+        while name in names or DIMENSION.fullmatch(name):
+            name = f"captured_{name}"
+        return name
+
+
+def active_trace(block):
+    """The trace that is going on."""
+    trace = getattr(_active, "trace", None)
+    if trace is None:
+        fail(f"{block}: blocks are called inside of an @af.attention function")
+    return trace

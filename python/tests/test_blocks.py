@@ -93,7 +93,9 @@ def test_rope_positions_and_offset(random):
         check(at_offset(q, k, v, cos, sin, offset), attention(qr, kr, v)[0])
     with pytest.raises(af.OperandError, match="'offset': expected an offset of at least 0.*got -1"):
         at_offset(q, k, v, cos, sin, -1)
-    with pytest.raises(af.OperandError, match="expected at least 65 rows for 5 positions from 60"):
+    with pytest.raises(
+        af.OperandError, match="expected at least 65 rows for 5 positions of 'q' from 60"
+    ):
         at_offset(q, k, v, cos, sin, 60)
     # The offset is no part of the code.
     assert len(at_offset._programs) == 1
@@ -110,7 +112,14 @@ def test_rope_cache():
     assert cos.shape == sin.shape == (7, 3) and cos.dtype == np.float32
     assert cos[3, 1] == np.float32(np.cos(3 * 100.0 ** (-2 / 6)))
     assert sin[6, 2] == np.float32(np.sin(6 * 100.0 ** (-4 / 6)))
-    for arguments, name in ((0, 6), "length"), ((7, 5), "dim"), ((7, 6, -1.0), "base"):
+    mistakes = [
+        ((0, 6), "length"),
+        ((7, 5), "dim"),
+        ((7, 6, -1.0), "base"),
+        ((7, 6, "x"), "base"),
+        ((7, 6, 10.0, "f7"), "dtype"),
+    ]
+    for arguments, name in mistakes:
         with pytest.raises(af.OperandError, match=f"^{name}: expected"):
             af.build_rope_cache(*arguments)
 

@@ -1,6 +1,6 @@
-"""Every mistake has an error that names the argument and the remedy, or the user's line."""
+"""An argument that is not what it should be, in a call or in making masks: the error names it and the
+remedy."""
 
-import inspect
 import json
 
 import numpy as np
@@ -9,11 +9,13 @@ import pytest
 import attnfuse as af
 import variants
 from reference import qkv
+from refusals import block_mask, refused, tables
 
 causal = af.attention(variants.causal)
 rotated = af.attention(variants.rotated)
 biased = af.attention(variants.biased)
 sparse = af.attention(variants.sparse)
+sloped = af.attention(variants.sloped)
 
 
 @pytest.fixture
@@ -21,66 +23,39 @@ def tensors(random):
     return qkv(random)
 
 
-def refused(message, function, *args, error=af.OperandError, **operands):
-    with pytest.raises(error, match=message) as caught:
-        function(*args, **operands)
-    return caught.value
-
-
 # ===-----------------------------------------------------------------------===#
-# Calls
+# What an argument is
 # ===-----------------------------------------------------------------------===#
 
 
 def test_shapes(tensors):
     q, k, v = tensors
     refused(
-        r"operand 'q': expected q \[B, Hq, Nq, D\] of 4 dimensions, got 3 .*reshape",
+        r"argument 'q': expected q \[B, Hq, Nq, D\] of 4 dimensions, got 3 .*reshape",
         causal,
         q[0],
         k,
         v,
     )
-    refused(r"operand 'v': .*of 4 dimensions, got 2", causal, q, k, v[0, 0])
-    refused(
-        r"causal: .*Nkv is 21 by dimension 2 of argument 'k', but 20 by .*'v'",
-        causal,
-        q,
-        k,
-        v[:, :, :20],
-    )
-    refused(r"causal: .*B is 2 by dimension 0 of argument 'q', but 1 by .*'k'", causal, q, k[:1], v)
-    error = refused(
-        r"query heads to be a multiple of .* got 4 and 3",
-        causal,
-        q,
-        np.concatenate([k, k], 1)[:, :3],
-        v,
-        error=af.CompileError,
-    )
-    assert error.filename == variants.__file__
-    refused(r"D|features", causal, q, k[..., :8], v, error=af.CompileError)
+    refused(r"argument 'v': .*of 4 dimensions, got 2", causal, q, k, v[0, 0])
 
 
 def test_elements(tensors):
     q, k, v = tensors
     refused(
-        r"operand 'q': expected f16 or bf16 or f32 elements as q .*, got f64; convert",
+        r"argument 'q': expected f16 or bf16 or f32 elements as q .*, got f64; convert it by q\.astype\('float32'\)",
         causal,
         *(x.astype(np.float64) for x in tensors),
     )
     refused(
-        r"operand 'k': elements of type int8 are not supported; convert",
+        r"argument 'k': expected f16 .*, got int8; convert it by k\.astype\('float32'\)",
         causal,
         q,
         k.astype(np.int8),
         v,
     )
     refused(
-        r"query and key|element type", causal, q.astype(np.float16), k, v, error=af.CompileError
-    )
-    refused(
-        r"operand 'positions': expected i32 or i64 elements",
+        r"argument 'positions': expected i32 or i64 elements",
         rotated,
         q,
         q,
@@ -89,25 +64,35 @@ def test_elements(tensors):
         positions=np.zeros(13, np.float32),
     )
     refused(
-        r"operand 'bias': expected f16 or bf16 or f32 elements as a bias, got i64",
+        r"argument 'bias': expected f16 or bf16 or f32 elements as a bias .*, got i64; convert",
         biased,
         q,
         k,
         v,
         bias=np.zeros((13, 21), np.int64),
     )
+    refused(
+        r"argument 'bias': .*got bool; a mask is a bias of 0 and -inf, np\.where\(bias, 0, -np\.inf\).*"
+        r"af\.mask_mod",
+        biased,
+        q,
+        k,
+        v,
+        bias=np.ones((13, 21), bool),
+    )
+    refused(r"'slopes': expected f32 .*got f64; convert", sloped, q, k, v, slopes=np.ones(4))
 
 
 def test_strides_of_parts_of_elements(tensors):
     q, k, v = tensors
     record = np.zeros(q.shape, np.dtype([("x", np.float32), ("y", np.int8)]))["x"]
-    refused(r"operand 'q': expected strides .*np\.ascontiguousarray\(q\)", causal, record, k, v)
+    refused(r"argument 'q': expected strides .*np\.ascontiguousarray\(q\)", causal, record, k, v)
 
 
 def test_byte_order(tensors):
     q, k, v = tensors
     refused(
-        r"operand 'q': expected elements in this machine's byte order, got >f4; convert",
+        r"argument 'q': expected elements in this machine's byte order, got >f4; convert",
         causal,
         q.astype(">f4"),
         k,
@@ -115,61 +100,60 @@ def test_byte_order(tensors):
     )
 
 
-def tables(rows=64, dim=16):
-    cos, sin = af.build_rope_cache(rows, dim)
-    return {"cos": cos, "sin": sin}
-
-
 def test_missing_and_unexpected(tensors):
-    refused("causal: missing operand 'v'; pass v=", causal, *tensors[:2])
+    refused("causal: missing argument 'v'; pass v=", causal, *tensors[:2])
     refused(
-        r"rope: missing operand 'cos'; pass cos=\.\.\. to the call, or write af\.rope\(x, cos, sin\)",
+        r"rope: missing argument 'cos'; pass cos=\.\.\. to the call, or write af\.rope\(x, cos, sin\)",
         rotated,
         *tensors,
-        error=af.CompileError,
     )
+    refused("rope: missing argument 'sin'", rotated, *tensors, cos=tables()["cos"])
+    refused("additive_bias: missing argument 'bias'; pass bias=", biased, *tensors)
+    refused("block_sparse: missing argument 'block_mask'; pass", sparse, *tensors)
     refused(
-        "rope: missing operand 'sin'", rotated, *tensors, cos=tables()["cos"], error=af.CompileError
-    )
-    refused(
-        "additive_bias: missing operand 'bias'; pass bias=", biased, *tensors, error=af.CompileError
-    )
-    refused(
-        "block_sparse: missing operand 'block_mask'; pass", sparse, *tensors, error=af.CompileError
-    )
-    refused(
-        "causal: unexpected operand 'mask'; expected one of its parameters",
+        "causal: unexpected argument 'mask'; expected one of its parameters",
         causal,
         *tensors,
         mask=tensors[0],
     )
-    refused("causal: operand 'bias' is not used", causal, *tensors, bias=tensors[0])
+    refused("causal: argument 'bias' is not used", causal, *tensors, bias=tensors[0])
     refused("causal: expected at most 3 operands, got 4", causal, *tensors, tensors[0])
-    refused("causal: operand 'q' is given twice", causal, *tensors, q=tensors[0])
+    refused("causal: argument 'q' is given twice", causal, *tensors, q=tensors[0])
 
 
 def test_kinds(tensors):
     q, k, v = tensors
     refused(
-        r"operand 'k': expected an array, an int or a block mask, got a list", causal, q, [1.0], v
+        r"argument 'k': expected an array, an int or a block mask, got a list; convert",
+        causal,
+        q,
+        [1.0],
+        v,
     )
+    for value, got in ((None, "None"), (3, "the int 3"), (3.5, "a float"), ("k", "a str")):
+        message = rf"argument 'k': expected k \[B, Hkv, Nkv, D\], got {got}; pass a NumPy array"
+        refused(message, causal, q, value, v)
+    refused("argument 'q': .*got None; pass", rotated, None, None, None, **tables())
+    refused("argument 'cos': expected cos .*got the int 3; pass", rotated, q, k, v, cos=3, sin=4)
+    refused("argument 'positions': .*got the int 3; pass", rotated, q, k, v, **tables(positions=3))
+    for dtype, got in ((bool, "bool"), (np.int32, "i32")):
+        refused(
+            rf"argument 'block_mask': expected a block mask, got an array of {got}; make one by "
+            r"af\.create_block_mask.*af\.mask_mod",
+            sparse,
+            q,
+            k,
+            v,
+            block_mask=np.zeros((13, 21), dtype),
+        )
+    refused("argument 'block_mask': .*got the int 3; make one", sparse, q, k, v, block_mask=3)
+    for offset, got in ((1.5, "a float"), (np.arange(13), "an array of i64")):
+        message = (
+            rf"argument 'offset': expected an int as offset of rope, got {got}; pass int\(\.\.\.\)"
+        )
+        refused(message, rotated, q, k, v, **tables(offset=offset))
     refused(
-        "block_mask: expected a block mask, got operand 'block_mask'; make one with af.create_block_mask",
-        sparse,
-        *tensors,
-        block_mask=np.zeros((13, 21), np.int32),
-        error=af.CompileError,
-    )
-    refused(
-        "operand 'cos': expected a tensor as a rotary table|rope: expected a tensor as cos",
-        rotated,
-        *tensors,
-        cos=3,
-        sin=4,
-        error=af.Error,
-    )
-    refused(
-        "operand 'q': expected an array, got TensorSpec",
+        r"argument 'q': expected an array, got TensorSpec.*af\.lower",
         causal,
         af.TensorSpec((2, 4, 13, 16), "f32"),
         k,
@@ -177,18 +161,52 @@ def test_kinds(tensors):
     )
 
 
+def test_numbers_of_the_call(tensors):
+    @af.attention
+    def windowed(q, k, v, window):
+        return af.softmax(af.sliding_window(af.scaled_dot_product(q, k), window)) @ v
+
+    @af.attention
+    def counted(q, k, v, count):
+        return af.softmax(af.alibi(af.scaled_dot_product(q, k), num_heads=count)) @ v
+
+    @af.attention
+    def scaled(q, k, v, scale, align="top_left"):
+        return af.softmax(af.causal(af.scaled_dot_product(q, k, scale=scale), align=align)) @ v
+
+    for scale, got in (
+        (float("nan"), "nan"),
+        (tensors[0], "an array of f32; pass float"),
+        ("{}", "a str"),
+    ):
+        refused(
+            f"argument 'scale': expected a finite number as scale, got {got}",
+            scaled,
+            *tensors,
+            scale,
+        )
+    refused(
+        "argument 'align': expected 'bottom_right' or 'top_left', got '{0}'",
+        scaled,
+        *tensors,
+        0.5,
+        align="{0}",
+    )
+    refused("argument 'window': expected at least 1, got 0", windowed, *tensors, 0)
+    refused("argument 'window': expected an int .*got a float; pass int", windowed, *tensors, 2.5)
+    refused(
+        "argument 'count': expected the 4 heads of q, got 5; leave it out", counted, *tensors, 5
+    )
+
+
 def test_values(tensors):
     q = tensors[0]
-    refused("rotary|table", rotated, q, q, q, **tables(rows=12))
-    mask = af.create_block_mask(lambda b, h, i, j: i >= 0, Q_LEN=13, KV_LEN=21, BLOCK_SIZE=8)
-    refused(
-        "R is|queries in blocks", sparse, *qkv(np.random.default_rng(1), nq=30), block_mask=mask
-    )
+    mask = block_mask()
     mask.col_indices = mask.col_indices + 5
     refused("col_indices", sparse, *tensors, block_mask=mask)
     for offset in (2**63, -(2**63) - 1, 2**64, np.uint64(2**64 - 1)):
         refused(
-            f"operand 'offset': expected an int of 64 bits, .*, got {offset}",
+            f"argument 'offset': expected an int of 64 bits, .*, got {offset}",
             rotated,
             q,
             q,
@@ -204,40 +222,32 @@ def test_values(tensors):
 def test_gpu_only_limits(tensors):
     halves = [x.astype(np.float16) for x in tensors]
     assert ".entry causal" in causal.lower(*halves, level="ptx", target="sm_80")
-    error = refused(
-        "expected query of f16 or bf16 for the GPU, got 'f32'; convert it",
-        causal.lower,
-        *tensors,
-        level="ptx",
-        target="sm_80",
-        error=af.CompileError,
+    message = (
+        r"argument 'q': expected f16 or bf16 for a GPU, got f32; convert .*q\.astype\('float16'\)"
     )
-    assert error.lineno is not None
-    odd = [x[..., :12] for x in halves]
-    refused(
-        "multiple of 8|head size",
-        causal.lower,
-        *odd,
-        level="ptx",
-        target="sm_80",
-        error=af.CompileError,
+    refused(message, causal.lower, *tensors, level="schedule", target="sm_80")
+    refused(message, causal.explain, *tensors, target="sm_80")
+    features = (
+        r"expected a head size \(dimension 3\) that is a multiple of 8 from 8 to 256 for a GPU, got"
     )
-    with pytest.raises(af.CompileError, match="f16 or bf16 for the GPU"):
-        causal.explain(*tensors, target="sm_80")
+    narrow = [x[..., :12] for x in halves]
+    gpu = {"level": "ptx", "target": "sm_80"}
     refused(
-        "unknown chip or machine 'gtx'; known are",
-        causal.lower,
+        rf"argument 'q': {features} 12; pad q and k .*scale=0.288", causal.lower, *narrow, **gpu
+    )
+    refused(rf"argument 'v': {features} 12; pad v", causal.lower, *halves[:2], narrow[2], **gpu)
+    wide = qkv(np.random.default_rng(1), d=264, dtype=np.float16)
+    refused(rf"argument 'q': {features} 264; call the function .*CPU", causal.lower, *wide, **gpu)
+    refused(
+        "argument 'block_mask': expected blocks of a multiple of 16 for a GPU, got 8; .*BLOCK_SIZE=16",
+        sparse.lower,
         *halves,
-        level="ptx",
-        target="gtx",
-        error=af.CompileError,
+        block_mask=block_mask(),
+        **gpu,
     )
-    refused(
-        "target: expected the machine to compile for, one of a100",
-        causal.lower,
-        *halves,
-        level="ptx",
-    )
+    for target in (None, "gtx"):
+        message = f"target: expected the machine to compile for, one of a100.*got {target!r}"
+        refused(message, causal.lower, *halves, level="ptx", target=target)
     refused("level: expected one of blocks, fused", causal.lower, *halves, level="sass")
     refused("expected a function decorated with @af.attention", af.explain, max)
 
@@ -270,9 +280,28 @@ def test_predicates():
         lambda b, h, i, j: i - j,
     )
     refused(
-        "predicate: it raised ValueError .*use & and |", make, lambda b, h, i, j: i >= j and j > 3
+        r"predicate: it raised ValueError .*write & \| ~ for 'and'",
+        make,
+        lambda b, h, i, j: i >= j and j > 3,
     )
-    refused("predicate: expected a function", make, 3)
+    refused(r"predicate: expected a function of \(b, h, i, j\), got an int", make, 3)
+    refused(
+        r"predicate: expected a function of \(b, h, i, j\), got one of \(i, j\); write lambda b, h, i, j",
+        make,
+        lambda i, j: i == j,
+    )
+    table = np.arange(64)
+    refused(
+        r"predicate: .*write table\[i\] for af\.load",
+        make,
+        lambda b, h, i, j: af.load(table, i) == j,
+    )
+    refused(
+        "predicate: it raised IndexError .*an entry for each index",
+        make,
+        lambda b, h, i, j: table[:9][i] == j,
+    )
+    refused("predicate: it raised TypeError .*NumPy's functions", make, lambda b, h, i, j: [] + 1)
     refused(
         r"predicate: expected an array that broadcasts to \(16, 64\), got",
         make,
@@ -297,118 +326,8 @@ def test_predicates():
 
 
 # ===-----------------------------------------------------------------------===#
-# Functions
+# Functions and their operands
 # ===-----------------------------------------------------------------------===#
-
-
-def line_of(function, text):
-    lines, start = inspect.getsourcelines(function.function)
-    return start + next(n for n, line in enumerate(lines) if text in line)
-
-
-BAD_FUNCTIONS = {
-    "no scores": ("causal: expected scores", lambda q, k, v: af.causal(q)),
-    "matmul": (r"use af\.scaled_dot_product", lambda q, k, v: q @ k),
-    "arithmetic": ("whole tensor.*scale=", lambda q, k, v: af.scaled_dot_product(q * 2, k)),
-    "truth": (
-        "no truth value.*af.where",
-        lambda q, k, v: 1 if af.scaled_dot_product(q, k) > 0 else 2,
-    ),
-    "weights": (
-        "change the scores before",
-        lambda q, k, v: (af.softmax(af.scaled_dot_product(q, k)) * 2) @ v,
-    ),
-    "no normaliser": (r"af\.softmax\(s\) @ v", lambda q, k, v: af.scaled_dot_product(q, k) @ v),
-    "no output": ("returns no output", lambda q, k, v: None),
-    "scores out": ("returns no output", lambda q, k, v: af.scaled_dot_product(q, k)),
-    "other output": (
-        "output and its log-sum-exp, got",
-        lambda q, k, v: (af.softmax(af.scaled_dot_product(q, k)) @ v, 3),
-    ),
-    "align": (
-        "causal: align: expected 'bottom_right' or 'top_left', got 'left'",
-        lambda q, k, v: af.causal(af.scaled_dot_product(q, k), align="left"),
-    ),
-    "window": (
-        "window: expected at least 1, got 0",
-        lambda q, k, v: af.sliding_window(af.scaled_dot_product(q, k), 0),
-    ),
-    "both bounds": (
-        "expected a window, or left and right",
-        lambda q, k, v: af.sliding_window(af.scaled_dot_product(q, k), 3, left=2),
-    ),
-    "norm": (
-        "norm: expected 'sum'",
-        lambda q, k, v: af.relu_attention(af.scaled_dot_product(q, k), norm="mean"),
-    ),
-    "heads": (
-        "num_heads: expected the 4 heads of q, got 5",
-        lambda q, k, v: af.alibi(af.scaled_dot_product(q, k), num_heads=5),
-    ),
-    "scale": (
-        "scale: expected a finite number",
-        lambda q, k, v: af.scaled_dot_product(q, k, scale=float("inf")),
-    ),
-    "rope": (r"rope: expected rope\(q, k\)", lambda q, k, v: af.rope(q, k, v)),
-    "two products": (
-        "two products",
-        lambda q, k, v: af.scaled_dot_product(q, k) + af.scaled_dot_product(k, k),
-    ),
-    "score_mod": (
-        "expected the function to return a score",
-        lambda q, k, v: af.score_mod(af.scaled_dot_product(q, k), lambda s, b, h, i, j: i),
-    ),
-    "mask_mod": (
-        "return a condition",
-        lambda q, k, v: af.mask_mod(af.scaled_dot_product(q, k), lambda b, h, i, j: i),
-    ),
-    "indices": (
-        "3 dimensions|4 dimensions, got 1 indices",
-        lambda q, k, v: af.score_mod(af.scaled_dot_product(q, k), lambda s, b, h, i, j: s + k[i]),
-    ),
-    "exponent": ("constant integer exponent", lambda q, k, v: af.scaled_dot_product(q, k) ** 0.5),
-    "kinds": (
-        "expected a number, got a condition",
-        lambda q, k, v: af.score_mod(
-            af.scaled_dot_product(q, k), lambda s, b, h, i, j: s + (i > j)
-        ),
-    ),
-    "array": (r"af\.load", lambda q, k, v: af.scaled_dot_product(q, k) + np.zeros((3, 3))),
-    "iteration": ("cannot be iterated", lambda q, k, v: list(af.scaled_dot_product(q, k))),
-}
-
-
-@pytest.mark.parametrize("case", sorted(BAD_FUNCTIONS))
-def test_bad_function(tensors, case):
-    message, function = BAD_FUNCTIONS[case]
-    error = refused(message, af.attention(function), *tensors, error=af.CompileError)
-    if case not in ("no output", "scores out"):
-        first = function.__code__.co_firstlineno
-        assert error.filename == __file__ and first <= error.lineno < first + 8
-        assert str(error).startswith(f"{__file__}:{error.lineno}: ")
-
-
-def test_the_verifier_names_the_python_line(tensors):
-    @af.attention
-    def negative(q, k, v):
-        s = af.scaled_dot_product(q, k)
-        s = af.sliding_window(s, left=-3)  # here
-        return af.softmax(s) @ v
-
-    error = refused(r"expected 'left' to be in .*got -3", negative, *tensors, error=af.CompileError)
-    assert error.filename == __file__ and error.lineno == line_of(negative, "# here")
-
-
-def test_outside_of_a_function(tensors):
-    refused(
-        "called inside of an @af.attention function", af.causal, tensors[0], error=af.CompileError
-    )
-    refused(
-        "called inside of an @af.attention function",
-        af.scaled_dot_product,
-        *tensors[:2],
-        error=af.CompileError,
-    )
 
 
 def test_signatures():
@@ -435,7 +354,7 @@ def test_operands_with_names_of_dimensions(tensors, name):
         scope,
     )
     function = af.attention(scope["f"])
-    message = rf"f: operand '{name}' has the name of a dimension.*rename the parameter"
+    message = rf"f: argument '{name}' has the name of a dimension.*rename the parameter"
     bias = np.zeros((4, 13, 21), np.float32)
     refused(message, function, *tensors, bias)
     refused(message, function.lower, *tensors, bias, level="ptx", target="sm_80")
@@ -479,6 +398,5 @@ def test_errors_do_not_stick(tensors):
         q,
         np.concatenate([k, k], 1)[:, :3],
         np.concatenate([v, v], 1)[:, :3],
-        error=af.CompileError,
     )
     assert causal(q, k, v).shape == q.shape

@@ -160,44 +160,131 @@ def test_against_sdpa():
 # ===-----------------------------------------------------------------------===#
 
 
-def test_errors():
-    q, k, v = tensors()
-    with pytest.raises(
-        af.OperandError,
-        match=r"operand 'v': expected a tensor on cpu, where q is, got a numpy.ndarray; pass torch.from_numpy\(v\)",
-    ):
-        causal(q, k, v.numpy())
-    with pytest.raises(
-        af.OperandError,
-        match="operand 'k': expected a NumPy array, as q is one, got a torch.Tensor",
-    ):
-        causal(q.numpy(), k, v.numpy())
-    with pytest.raises(
-        af.OperandError,
-        match=r"operand 'q': expected a tensor on a CUDA device or the CPU, got meta",
-    ):
-        causal(*(x.to("meta") for x in (q, k, v)))
-    with pytest.raises(
-        af.OperandError,
-        match=r"operand 'k': expected a tensor on cpu, where q is, got a torch.Tensor on meta; pass k.to\('cpu'\)",
-    ):
-        causal(q, k.to("meta"), v)
-    with pytest.raises(
-        af.OperandError, match="operand 'q': elements of type torch.int8 are not supported"
-    ):
-        causal(q.to(torch.int8), k, v)
-    with pytest.raises(af.OperandError, match="causal: missing operand 'v'"):
-        causal(q, k)
-    with pytest.raises(af.CompileError, match="missing operand 'bias'"):
-        biased(q, k, v)
-    with pytest.raises(af.OperandError, match="Nkv is 21 by .*'k', but 20 by .*'v'"):
-        causal(q, k, v[:, :, :20])
-    mask = af.create_block_mask(lambda b, h, i, j: i >= 0, Q_LEN=13, KV_LEN=21, BLOCK_SIZE=8)
-    with pytest.raises(
-        af.OperandError,
-        match=r"operand 'block_mask.row_offsets'.*create_block_mask\(..., device='cpu'\)",
-    ):
-        sparse(q, k, v, block_mask=mask)
+#: What differs from tensors(), and the message.
+MISTAKES = {
+    "an array for v": (
+        causal,
+        lambda q, k, v: {"v": v.numpy()},
+        r"'v': expected a tensor on cpu, where 'q' is, got a numpy.ndarray; pass "
+        r"torch.from_numpy\(v\).to\('cpu'\)",
+    ),
+    "an array for q": (
+        causal,
+        lambda q, k, v: {"q": q.numpy()},
+        r"'k': expected a NumPy array, as 'q' is one, got a torch.Tensor on cpu; pass "
+        r"k.numpy\(force=True\), or tensors for all",
+    ),
+    "no such device": (
+        causal,
+        lambda q, k, v: {"q": q.to("meta"), "k": k.to("meta"), "v": v.to("meta")},
+        r"'q': expected a tensor on a CUDA device or the CPU, got meta; move",
+    ),
+    "two devices": (
+        causal,
+        lambda q, k, v: {"k": k.to("meta")},
+        r"'k': expected a tensor on cpu, where 'q' is, got a torch.Tensor on meta; pass "
+        r"k.to\('cpu'\)",
+    ),
+    "a mask of arrays": (
+        sparse,
+        lambda q, k, v: {"block_mask": every_block()},
+        r"'block_mask': expected a tensor on cpu, where 'q' is, got a numpy.ndarray; pass "
+        r"block_mask.to\('cpu'\)",
+    ),
+    "a mask of tensors": (
+        sparse,
+        lambda q, k, v: {
+            **{name: x.numpy() for name, x in (("q", q), ("k", k), ("v", v))},
+            "block_mask": every_block(device="cpu"),
+        },
+        "'block_mask': expected a NumPy array, as 'q' is one, .*create_block_mask without a device",
+    ),
+    "a mask of another length": (
+        sparse,
+        lambda q, k, v: {"block_mask": every_block(kv_len=16, device="cpu")},
+        "'block_mask' has 2 blocks of 8 keys where 'k' has 21 keys: .*KV_LEN=21",
+    ),
+    "a tensor for a mask": (
+        sparse,
+        lambda q, k, v: {"block_mask": torch.ones(13, 21, dtype=torch.bool)},
+        r"'block_mask': expected a block mask, got an array of bool; make one by",
+    ),
+    "a mask for a bias": (
+        biased,
+        lambda q, k, v: {"bias": torch.ones(13, 21, dtype=torch.bool)},
+        r"'bias': .*got bool; a mask is a bias of 0 and -inf, torch.where\(bias, 0.0, -torch.inf\)",
+    ),
+    "type of q": (
+        causal,
+        lambda q, k, v: {"q": q.to(torch.int8)},
+        r"'q': expected f16 .* as q .*, got int8; convert it by q.to\(torch.float32\)",
+    ),
+    "a sparse tensor": (
+        causal,
+        lambda q, k, v: {"k": k.to_sparse()},
+        r"'k': expected a dense tensor, got torch.sparse_coo; pass k.to_dense\(\)",
+    ),
+    "type of k": (
+        causal,
+        lambda q, k, v: {"k": k.half()},
+        r"'k' has f16 elements where 'q' has f32: .*k.to\(q.dtype\)",
+    ),
+    "type of v": (
+        causal,
+        lambda q, k, v: {"v": v.bfloat16()},
+        r"'v' has bf16 elements where 'q' has f32: .*v.to\(q.dtype\)",
+    ),
+    "heads of v": (causal, lambda q, k, v: {"v": v[:, :1]}, "'v' has 1 head where 'k' has 2"),
+    "length of v": (
+        causal,
+        lambda q, k, v: {"v": v[:, :, :20]},
+        "'v' has 20 keys where 'k' has 21",
+    ),
+    "no v": (causal, lambda q, k, v: {"v": None}, r"'v': expected v .*got None; pass"),
+    "no bias": (biased, lambda q, k, v: {}, "missing argument 'bias'; pass bias="),
+    "a tensor for an offset": (
+        rotated,
+        lambda q, k, v: {**rope_tables(q), "offset": torch.tensor(3)},
+        r"'offset': expected an int .*got an array of i64; pass int",
+    ),
+    "an offset": (
+        rotated,
+        lambda q, k, v: {**rope_tables(q), "offset": 50},
+        "'cos' is too short: expected at least 71 rows",
+    ),
+}
+
+
+def every_block(kv_len=21, device=None):
+    return af.create_block_mask(
+        lambda b, h, i, j: i >= 0, Q_LEN=13, KV_LEN=kv_len, BLOCK_SIZE=8, device=device
+    )
+
+
+def rope_tables(q):
+    return dict(zip(("cos", "sin"), af.build_rope_cache(64, 16, like=q)))
+
+
+@pytest.mark.parametrize("case", sorted(MISTAKES))
+def test_mistake(case):
+    function, change, message = MISTAKES[case]
+    operands = dict(zip("qkv", tensors()))
+    operands.update(change(*operands.values()))
+    with pytest.raises(af.OperandError, match=message):
+        function(**operands)
+
+
+def test_numbers_are_checked_at_every_call():
+    q, k, v = tensors(nq=1)
+    tables = rope_tables(q).values()
+    for _ in range(3):
+        shifted(q, k, v, *tables, 63)
+        for offset, message in (
+            (64, r"'cos' is too short: expected at least 65 rows .* from 64, got 64; make it by"),
+            (-1, "'offset': expected an offset of at least 0, .*got -1"),
+        ):
+            with pytest.raises(af.OperandError, match=message):
+                shifted(q, k, v, *tables, offset)
 
 
 def test_gradients():

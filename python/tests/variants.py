@@ -30,3 +30,7 @@ def biased(q, k, v):
 
 def sparse(q, k, v):
     return af.softmax(af.block_sparse(af.scaled_dot_product(q, k))) @ v
+
+
+def sloped(q, k, v):
+    return af.softmax(af.alibi(af.scaled_dot_product(q, k))) @ v

@@ -1,0 +1,323 @@
+"""Every mistake in a function has an error at the user's line that says what to write."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+
+import attnfuse as af
+import variants
+from reference import qkv
+from refusals import refused
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+
+@pytest.fixture
+def tensors(random):
+    return qkv(random)
+
+
+def line_of(function, text):
+    lines, start = inspect.getsourcelines(function.function)
+    return start + next(n for n, line in enumerate(lines) if text in line)
+
+
+matrix = np.zeros((4, 64), np.float32)
+
+BAD_FUNCTIONS = {
+    "no scores": ("causal: expected scores", lambda q, k, v: af.causal(q)),
+    "matmul": (r"'q' cannot go through '@'; .*af\.scaled_dot_product", lambda q, k, v: q @ k),
+    "transposed": (r"'k' cannot go through \.T; .*af\.scaled_dot_product", lambda q, k, v: q @ k.T),
+    "function of q": (
+        r"'q' cannot go through np\.exp; it is a whole tensor.*before the call",
+        lambda q, k, v: af.scaled_dot_product(np.exp(q), k),
+    ),
+    "arithmetic": ("whole tensor.*scale=", lambda q, k, v: af.scaled_dot_product(q * 2, k)),
+    "truth": (
+        r"a condition has no value while the function is traced; .*af\.where\(condition, x, y\) for 'if'",
+        lambda q, k, v: 1 if af.scaled_dot_product(q, k) > 0 else 2,
+    ),
+    "weights": (
+        "change the scores before",
+        lambda q, k, v: (af.softmax(af.scaled_dot_product(q, k)) * 2) @ v,
+    ),
+    "no normaliser": (r"af\.softmax\(s\) @ v", lambda q, k, v: af.scaled_dot_product(q, k) @ v),
+    "no output": ("returns no output", lambda q, k, v: None),
+    "scores out": ("returns no output", lambda q, k, v: af.scaled_dot_product(q, k)),
+    "other output": (
+        "output and its log-sum-exp, got",
+        lambda q, k, v: (af.softmax(af.scaled_dot_product(q, k)) @ v, 3),
+    ),
+    "align": (
+        "causal: align: expected 'bottom_right' or 'top_left', got 'left'",
+        lambda q, k, v: af.causal(af.scaled_dot_product(q, k), align="left"),
+    ),
+    "window": (
+        "window: expected at least 1, got 0",
+        lambda q, k, v: af.sliding_window(af.scaled_dot_product(q, k), 0),
+    ),
+    "both bounds": (
+        "expected a window, or left and right",
+        lambda q, k, v: af.sliding_window(af.scaled_dot_product(q, k), 3, left=2),
+    ),
+    "norm": (
+        "norm: expected 'sum'",
+        lambda q, k, v: af.relu_attention(af.scaled_dot_product(q, k), norm="mean"),
+    ),
+    "heads": (
+        "num_heads: expected the 4 heads of q, got 5",
+        lambda q, k, v: af.alibi(af.scaled_dot_product(q, k), num_heads=5),
+    ),
+    "scale": (
+        "scale: expected a finite number",
+        lambda q, k, v: af.scaled_dot_product(q, k, scale=float("inf")),
+    ),
+    "rope": (r"rope: expected rope\(q, k\)", lambda q, k, v: af.rope(q, k, v)),
+    "two products": (
+        "two products",
+        lambda q, k, v: af.scaled_dot_product(q, k) + af.scaled_dot_product(k, k),
+    ),
+    "score_mod": (
+        "expected the function to return a score",
+        lambda q, k, v: af.score_mod(af.scaled_dot_product(q, k), lambda s, b, h, i, j: i),
+    ),
+    "mask_mod": (
+        "return a condition",
+        lambda q, k, v: af.mask_mod(af.scaled_dot_product(q, k), lambda b, h, i, j: i),
+    ),
+    "indices": (
+        r"load: expected 1 dimensions, one for each index, of 'matrix', got 2; give it",
+        lambda q, k, v: af.score_mod(
+            af.scaled_dot_product(q, k), lambda s, b, h, i, j: s + af.load(matrix, i)
+        ),
+    ),
+    "exponent": (
+        r"constant integer exponent .* got 0\.5; write af\.sqrt",
+        lambda q, k, v: af.scaled_dot_product(q, k) ** 0.5,
+    ),
+    "power of a number": (
+        r"write af\.exp2\(x\) for 2 \*\* x",
+        lambda q, k, v: 2 ** af.scaled_dot_product(q, k),
+    ),
+    "shift": (
+        r"cannot go through '<<'; it takes",
+        lambda q, k, v: af.scaled_dot_product(q, k) << 1,
+    ),
+    "kinds": (
+        r"expected a number, got a condition; write af\.where",
+        lambda q, k, v: af.score_mod(
+            af.scaled_dot_product(q, k), lambda s, b, h, i, j: s + (i > j)
+        ),
+    ),
+    "array": (r"af\.load", lambda q, k, v: af.scaled_dot_product(q, k) + np.zeros((3, 3))),
+    "output": (
+        "the output cannot go through '\\*'; return it, and compute",
+        lambda q, k, v: (af.softmax(af.scaled_dot_product(q, k)) @ v) * 2,
+    ),
+    "log-sum-exp": (
+        "the log-sum-exp cannot go through '\\+'; return it",
+        lambda q, k, v: af.softmax(af.scaled_dot_product(q, k), return_lse=True)[1] + 1,
+    ),
+    "two parameters": (
+        r"mask_mod: expected a function of \(b, h, i, j\), got one of \(i, j\); write lambda b, h, i, j",
+        lambda q, k, v: af.mask_mod(af.scaled_dot_product(q, k), lambda i, j: i > j),
+    ),
+    "an array for a function": (
+        r"mask_mod: expected a function of \(b, h, i, j\), got an array; .*af\.load",
+        lambda q, k, v: af.mask_mod(af.scaled_dot_product(q, k), np.ones((13, 21), bool)),
+    ),
+    "captured k": (
+        r"scaled_dot_product: expected k .*got a numpy\.ndarray; pass .* an argument of the call",
+        lambda q, k, v: af.scaled_dot_product(q, np.zeros((2, 2, 21, 16), np.float32)),
+    ),
+    "captured v": (
+        r"weighted_sum: expected v .*got a numpy\.ndarray; pass .* an argument of the call",
+        lambda q, k, v: af.softmax(af.scaled_dot_product(q, k))
+        @ np.zeros((2, 2, 21, 16), np.float32),
+    ),
+    "inside": (
+        r"called inside of another; call the function that it was made of, its \.function",
+        lambda q, k, v: causal(q, k, v),
+    ),
+}
+
+
+causal = af.attention(variants.causal)
+
+
+@pytest.mark.parametrize("case", sorted(BAD_FUNCTIONS))
+def test_bad_function(tensors, case):
+    message, function = BAD_FUNCTIONS[case]
+    error = refused(message, af.attention(function), *tensors, error=af.CompileError)
+    if case not in ("no output", "scores out"):
+        first = function.__code__.co_firstlineno
+        assert error.filename == __file__ and first <= error.lineno < first + 8
+        assert str(error).startswith(f"{__file__}:{error.lineno}: ")
+
+
+table = np.zeros(64, np.float32)
+LOAD = r"an index has no value while the function is traced; write af\.load\(table, index, \.\.\.\)"
+
+#: What does not apply to scores, indices and conditions, and what is to be written.
+BAD_COMPUTATIONS = {
+    "array by index": (LOAD, lambda s, i, j: s + table[i]),
+    "array by indices": (LOAD, lambda s, i, j: s + matrix[0, i - j]),
+    "slice": (LOAD, lambda s, i, j: s + table[i:]),
+    "list by index": (LOAD, lambda s, i, j: s + [1, 2, 3][i]),
+    "range": (LOAD, lambda s, i, j: sum(range(i))),
+    "np.asarray": (LOAD, lambda s, i, j: np.asarray(i)),
+    "np.tanh": (
+        r"an element of the scores cannot go through np\.tanh; write af\.tanh",
+        lambda s, i, j: np.tanh(s),
+    ),
+    "np.abs": (r"np\.absolute; write af\.abs", lambda s, i, j: s + np.abs(i - j)),
+    "np.where": (r"np\.where; write af\.where", lambda s, i, j: np.where(i > j, s, 0)),
+    "np.clip": (r"np\.clip; write af\.minimum\(af\.maximum", lambda s, i, j: np.clip(s, -1, 1)),
+    "np.logical_and": (r"np\.logical_and; write &", lambda s, i, j: np.logical_and(i > j, j > 3)),
+    "np.sin": (r"np\.sin; it takes \+ - .* af\.tanh and af\.sqrt", lambda s, i, j: np.sin(s)),
+    "np.sum": (r"np\.sum; it takes", lambda s, i, j: np.sum(s)),
+    "np.add.reduce": (r"np\.add; it takes", lambda s, i, j: np.add.reduce(s)),
+    "an array": (r"got a numpy\.ndarray; take its elements by af\.load", lambda s, i, j: table * s),
+    "an array's comparison": (
+        r"got a numpy\.ndarray; take its elements",
+        lambda s, i, j: af.where(table == i, s, 0),
+    ),
+    "math.tanh": (r"has no value .*write af\.tanh, af\.exp", lambda s, i, j: math.tanh(s)),
+    "math.floor": (r"has no value .*write i // n", lambda s, i, j: math.floor(s)),
+    "round": (r"has no value .*write i // n", lambda s, i, j: round(s)),
+    "int": ("has no value .*it takes", lambda s, i, j: s + int(i)),
+    "len": (r"has no value .*af\.lengths", lambda s, i, j: len(s)),
+    "for": ("has no value .*it is done to each", lambda s, i, j: [x for x in s]),
+    "in": (r"has no value .*comparisons with \|", lambda s, i, j: 3 in i),
+    "method": (r"cannot go through \.abs; write af\.abs", lambda s, i, j: s.abs()),
+    "clamp": (r"cannot go through \.clamp; write af\.minimum", lambda s, i, j: s.clamp(0, 1)),
+    "attribute": (r"cannot go through \.dtype; it takes", lambda s, i, j: s.dtype),
+    "index": (r"cannot be indexed; af\.score_mod gives", lambda s, i, j: s[0]),
+    "if": (r"for 'if'", lambda s, i, j: s if i > j else 0),
+    "and": (r"write & \| ~ for 'and', 'or' and 'not'", lambda s, i, j: i > j and j > 3),
+    "or": (r"write & \| ~ for 'and'", lambda s, i, j: i > j or j > 3),
+    "not": (r"write & \| ~ for 'and'", lambda s, i, j: not i > j),
+    "chain": (r"\(a <= x\) & \(x < b\) for a <= x < b", lambda s, i, j: 0 <= i - j < 5),
+    "condition as index": (
+        r"got a condition; write af\.where\(condition, 1, 0\)",
+        lambda s, i, j: af.load(table, i > j),
+    ),
+    "score as index": (
+        "got an element of the scores; write integers",
+        lambda s, i, j: af.load(table, s),
+    ),
+    "index as condition": (
+        "expected a condition, got an index; write a comparison",
+        lambda s, i, j: i & j,
+    ),
+}
+if torch:
+    tensor = torch.zeros(64)
+    BAD_COMPUTATIONS.update(
+        {
+            "tensor by index": (
+                r"torch\.__getitem__; write af\.load",
+                lambda s, i, j: s + tensor[i],
+            ),
+            "torch.tanh": (r"torch\.tanh; write af\.tanh", lambda s, i, j: torch.tanh(s)),
+            "torch.where": (
+                r"torch\.where; write af\.where",
+                lambda s, i, j: torch.where(i > j, s, 0),
+            ),
+            "torch.relu": (
+                r"torch\.relu; write af\.maximum",
+                lambda s, i, j: torch.nn.functional.relu(s),
+            ),
+            "torch.cat": (r"torch\.cat; it takes", lambda s, i, j: torch.cat([s, s])),
+            "a tensor": (r"torch\.mul; write af\.load", lambda s, i, j: tensor * s),
+        }
+    )
+
+
+@pytest.mark.parametrize("case", sorted(BAD_COMPUTATIONS))
+@pytest.mark.filterwarnings("ignore:elementwise comparison")
+def test_bad_computation(tensors, case):
+    message, function = BAD_COMPUTATIONS[case]
+
+    @af.attention
+    def computed(q, k, v):
+        s = af.scaled_dot_product(q, k)
+        return af.softmax(af.score_mod(s, lambda s, b, h, i, j: function(s, i, j))) @ v
+
+    error = refused(message, computed, *tensors, error=af.CompileError)
+    assert error.filename == __file__
+    assert error.lineno == function.__code__.co_firstlineno
+
+
+def test_symbols_in_operators_of_numpy(tensors):
+    """Where NumPy's numbers stand on the left, they leave operators to the symbols."""
+
+    @af.attention
+    def left(q, k, v):
+        s = af.score_mod(
+            af.scaled_dot_product(q, k),
+            lambda s, b, h, i, j: np.float32(2) * s - np.int64(3) * i + np.add(s, 1),
+        )
+        return af.softmax(af.mask_mod(s, lambda b, h, i, j: np.int64(4) <= j)) @ v
+
+    @af.attention
+    def right(q, k, v):
+        s = af.score_mod(af.scaled_dot_product(q, k), lambda s, b, h, i, j: s * 2 - i * 3 + (s + 1))
+        return af.softmax(af.mask_mod(s, lambda b, h, i, j: j >= 4)) @ v
+
+    assert np.array_equal(left(*tensors), right(*tensors))
+
+
+def test_captured_arrays_have_their_names(tensors):
+    def outer():
+        biases = np.zeros(5, np.float32)
+        return lambda s, b, h, i, j: s + af.load(biases, j)
+
+    names = {
+        "table": lambda s, b, h, i, j: s + af.load(table, i),
+        "biases": outer(),
+        "captured_table": lambda s, b, h, i, j: s + af.load(np.zeros(5, np.float32), i),
+    }
+    for name, function in names.items():
+        attention = af.attention(
+            lambda q, k, v: af.softmax(af.score_mod(af.scaled_dot_product(q, k), function)) @ v
+        )
+        refused(f"argument '{name}' has", attention, *tensors)
+
+    # Names of operands and of dimensions are taken.
+    q = Nq = np.zeros(4, np.float32)
+
+    @af.attention
+    def shadowed(q, k, v):
+        s = af.score_mod(af.scaled_dot_product(q, k), lambda s, b, h, i, j: s + af.load(Nq, h))
+        return af.softmax(s) @ v
+
+    assert "captured_Nq" in shadowed.lower(*tensors, level="blocks")
+
+
+def test_the_verifier_names_the_python_line(tensors):
+    @af.attention
+    def negative(q, k, v):
+        s = af.scaled_dot_product(q, k)
+        s = af.sliding_window(s, left=-3)  # here
+        return af.softmax(s) @ v
+
+    error = refused(r"expected 'left' to be in .*got -3", negative, *tensors, error=af.CompileError)
+    assert error.filename == __file__ and error.lineno == line_of(negative, "# here")
+
+
+def test_outside_of_a_function(tensors):
+    refused(
+        "called inside of an @af.attention function", af.causal, tensors[0], error=af.CompileError
+    )
+    refused(
+        "called inside of an @af.attention function",
+        af.scaled_dot_product,
+        *tensors[:2],
+        error=af.CompileError,
+    )
