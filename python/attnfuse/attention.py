@@ -116,10 +116,14 @@ class Attention:
                 bound[name] = value
         return bound
 
-    def program(self, bound):
-        """(program, leaves by name) for a call."""
+    def program(self, bound, is_launched=True):
+        """(program, leaves by name) for a call; the operands of one that is not launched may be
+        anywhere."""
         leaves, structure = _flatten(bound)
         program = self.find_program(leaves, structure) or self._trace(bound, leaves, structure)
+        if is_launched:
+            constants = [operand for operand in program.arguments if operand.is_constant]
+            check_places(leaves[program.query], leaves, constants)
         program.checks.check(leaves)
         return program, leaves
 
@@ -156,8 +160,6 @@ class Attention:
 
     def _run_numpy(self, bound):
         program, leaves = self.program(bound)
-        constants = [operand for operand in program.arguments if operand.is_constant]
-        check_places(leaves[program.query], leaves, constants)
         run = cache.cpu_function(program)
         arguments = (native.Value * len(program.arguments))()
         keep = []
@@ -191,7 +193,7 @@ class Attention:
         All but blocks, fused and linalg want a ``target``, such as "h200" or "sm_80"."""
         if level not in LEVELS:
             raise OperandError(f"level: expected one of {', '.join(LEVELS)}, got {level!r}")
-        program, _ = self.program(self.bind(args, operands))
+        program, _ = self.program(self.bind(args, operands), is_launched=False)
         if level not in ("blocks", "fused", "linalg"):
             target = _check_target(target)
             program.checks.check_gpu()
@@ -207,7 +209,7 @@ class Attention:
     def explain(self, *args, target=None, **operands):
         """What the compiler decides for operands like these: what is fused, which rotations are part
         of the kernel, the schedule, and what it takes from the machine."""
-        program, _ = self.program(self.bind(args, operands))
+        program, _ = self.program(self.bind(args, operands), is_launched=False)
         target = _check_target(target)
         program.checks.check_gpu()
         # Says whether there is a kernel at all.

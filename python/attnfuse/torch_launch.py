@@ -14,7 +14,6 @@ import torch
 
 from . import cache, native
 from .block_mask import BlockMask
-from .checks import check_places
 from .errors import OperandError
 from .operands import Leaf
 
@@ -47,7 +46,6 @@ def bind(attention, args, operands):
     program, leaves = attention.program(bound)
     device = bound[program.query].device
     places = _find_places(names, bound)
-    check_places(leaves[program.query], leaves, ())
     if device.type == "cpu":
         return _CpuLaunch(attention, program, bound, leaves, places, device)
     if device.type != "cuda":

@@ -199,7 +199,7 @@ Value Consumer::buildTile(Value round, Value number) {
       [&] {
         releaseQuery(round);
         if (rotatesAhead())
-          rotateQueryOf(b.add(round, 1));
+          rotateQueryOf(context.order.getNext(b, round));
         return state.flatten();
       });
   state = LoopState::unflatten(end, state);
@@ -208,18 +208,19 @@ Value Consumer::buildTile(Value round, Value number) {
 }
 
 /// Whether the rows of the next tile are rotated behind the last product of
-/// this one, whose own are in registers.
+/// this one, whose own are in registers. That takes registers that blocks which
+/// share an SM do not have.
 bool Consumer::rotatesAhead() const {
   return context.queryRotation && context.tile.qInRegisters &&
-         !context.outputReplacesQuery();
+         !context.outputReplacesQuery() &&
+         context.getComputingWarpgroups() > 1;
 }
 
 void Consumer::rotateQueryOf(Value round) {
-  context.order.ifTile(b, round, [&](const QueryTile &tile) {
-    QueryTile rows = problem.getRowsFrom(b, context.tile, tile,
-                                         b.mul(group, kWarpgroupRows));
-    rotateQuery(rows, round);
-  });
+  QueryTile rows = problem.getRowsFrom(b, context.tile,
+                                       context.order.getTile(b, round),
+                                       b.mul(group, kWarpgroupRows));
+  rotateQuery(rows, round);
 }
 
 void Consumer::rotateQuery(const QueryTile &rows, Value round) {
@@ -553,7 +554,7 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
   context.values.waitFull(b, previous);
   Values output = buildWeightedSum(state, previous, /*fences=*/true);
   if (rotatesAhead())
-    rotateQueryOf(b.add(round, 1));
+    rotateQueryOf(context.order.getNext(b, round));
   for (OnlineNormalizer::Row &row : state.rows)
     normalizer.finish(b, row);
   state.output = waitProducts(b, 0, output);

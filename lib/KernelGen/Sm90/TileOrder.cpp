@@ -77,9 +77,9 @@ QueryTile TileOrder::getTile(KernelBuilder &b, Value round) const {
   return problem.getQueryTile(b, shape, tile.head, tile.rowBlock, part);
 }
 
-void TileOrder::ifTile(KernelBuilder &b, Value round,
-                       function_ref<void(const QueryTile &)> body) const {
-  b.ifThen(deal.hasTile(b, round), [&] { body(getTile(b, round)); });
+Value TileOrder::getNext(KernelBuilder &b, Value round) const {
+  Value next = b.add(round, 1);
+  return b.select(deal.hasTile(b, next), next, round);
 }
 
 void TileOrder::forEachTile(

@@ -26,9 +26,9 @@ public:
   TileOrder(KernelBuilder &b, const AttentionProblem &problem,
             const KernelTile &shape, int64_t l2Bytes);
 
-  /// Emits `body` for the tile of a round, if the block has one then.
-  void ifTile(KernelBuilder &b, Value round,
-              function_ref<void(const QueryTile &query)> body) const;
+  /// The round after `round`, or that one again where it is the last.
+  Value getNext(KernelBuilder &b, Value round) const;
+  QueryTile getTile(KernelBuilder &b, Value round) const;
   /// Emits the rounds of this block, a tile each. `body` gets the round, its
   /// query tile and the number of the block's next key tile, which it returns
   /// moved on.
@@ -38,8 +38,6 @@ public:
           body) const;
 
 private:
-  QueryTile getTile(KernelBuilder &b, Value round) const;
-
   const AttentionProblem &problem;
   KernelTile shape;
   TileDeal deal;
