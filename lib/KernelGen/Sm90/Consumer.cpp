@@ -148,8 +148,6 @@ void Consumer::build() {
   if (hasTurns())
     b.ifThen(b.eq(group, 0), [&] { arriveNamed(b, turn, kTurnThreads); });
 
-  if (rotatesAhead())
-    rotateQueryOf(b.i32(0));
   context.order.forEachTile(
       b, [&](Value round, const QueryTile &tile, Value number) {
         query = tile;
@@ -198,42 +196,11 @@ Value Consumer::buildTile(Value round, Value number) {
       },
       [&] {
         releaseQuery(round);
-        if (rotatesAhead())
-          rotateQueryOf(context.order.getNext(b, round));
         return state.flatten();
       });
   state = LoopState::unflatten(end, state);
   buildEpilogue(state, round);
   return state.number;
-}
-
-/// Whether the rows of the next tile are rotated behind the last product of
-/// this one, whose own are in registers. That takes registers that blocks which
-/// share an SM do not have.
-bool Consumer::rotatesAhead() const {
-  return context.queryRotation && context.tile.qInRegisters &&
-         !context.outputReplacesQuery() &&
-         context.getComputingWarpgroups() > 1;
-}
-
-void Consumer::rotateQueryOf(Value round) {
-  QueryTile rows = problem.getRowsFrom(b, context.tile,
-                                       context.order.getTile(b, round),
-                                       b.mul(group, kWarpgroupRows));
-  rotateQuery(rows, round);
-}
-
-void Consumer::rotateQuery(const QueryTile &rows, Value round) {
-  Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
-                              b.mul(group, kGroupPanelBytes));
-  TileRotation(context.queryRotation, problem.getElementType(),
-               problem.getAbi(), kWarpgroupThreads,
-               getUnitsAtOnce(context.registers))
-      .emit(b, context.queryLayout, pointer, kWarpgroupRows,
-            context.tile.getRowsPerHead(), rows.firstRow, problem.nq,
-            rows.batch, groupThread,
-            [&] { context.queries.waitFull(b, round); });
-  fenceAsyncProxy(b);
 }
 
 void Consumer::buildQuery(Value round) {
@@ -243,8 +210,16 @@ void Consumer::buildQuery(Value round) {
   Value tile = b.add(context.queries.getTile(b, b.i32(0)),
                      b.mul(group, kGroupPanelBytes));
   if (context.queryRotation) {
-    if (!rotatesAhead())
-      rotateQuery(groupRows, round);
+    Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
+                                b.mul(group, kGroupPanelBytes));
+    TileRotation(context.queryRotation, problem.getElementType(),
+                 problem.getAbi(), kWarpgroupThreads,
+                 getUnitsAtOnce(context.registers))
+        .emit(b, context.queryLayout, pointer, kWarpgroupRows,
+              context.tile.getRowsPerHead(), groupRows.firstRow, problem.nq,
+              query.batch, groupThread,
+              [&] { context.queries.waitFull(b, round); });
+    fenceAsyncProxy(b);
     syncNamed(b, groupBarrier, kWarpgroupThreads);
   }
   if (!context.tile.qInRegisters) {
@@ -553,8 +528,6 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
   Value previous = b.sub(state.number, 1);
   context.values.waitFull(b, previous);
   Values output = buildWeightedSum(state, previous, /*fences=*/true);
-  if (rotatesAhead())
-    rotateQueryOf(context.order.getNext(b, round));
   for (OnlineNormalizer::Row &row : state.rows)
     normalizer.finish(b, row);
   state.output = waitProducts(b, 0, output);

@@ -48,10 +48,6 @@ private:
 
   Value buildTile(Value round, Value number);
   void buildQuery(Value round);
-  bool rotatesAhead() const;
-  /// Rotates the warpgroup's rows of the tile of a round, if there is one.
-  void rotateQueryOf(Value round);
-  void rotateQuery(const QueryTile &rows, Value round);
   LoopState buildFirstStep(LoopState state);
   LoopState buildSteps(LoopState state, TileKind kind, bool untilEnd);
   void buildStep(LoopState &state, TileKind kind);

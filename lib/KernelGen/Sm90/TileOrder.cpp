@@ -77,11 +77,6 @@ QueryTile TileOrder::getTile(KernelBuilder &b, Value round) const {
   return problem.getQueryTile(b, shape, tile.head, tile.rowBlock, part);
 }
 
-Value TileOrder::getNext(KernelBuilder &b, Value round) const {
-  Value next = b.add(round, 1);
-  return b.select(deal.hasTile(b, next), next, round);
-}
-
 void TileOrder::forEachTile(
     KernelBuilder &b,
     function_ref<Value(Value, const QueryTile &, Value)> body) const {

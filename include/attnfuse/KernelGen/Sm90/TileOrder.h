@@ -26,9 +26,6 @@ public:
   TileOrder(KernelBuilder &b, const AttentionProblem &problem,
             const KernelTile &shape, int64_t l2Bytes);
 
-  /// The round after `round`, or that one again where it is the last.
-  Value getNext(KernelBuilder &b, Value round) const;
-  QueryTile getTile(KernelBuilder &b, Value round) const;
   /// Emits the rounds of this block, a tile each. `body` gets the round, its
   /// query tile and the number of the block's next key tile, which it returns
   /// moved on.
@@ -38,6 +35,8 @@ public:
           body) const;
 
 private:
+  QueryTile getTile(KernelBuilder &b, Value round) const;
+
   const AttentionProblem &problem;
   KernelTile shape;
   TileDeal deal;
