@@ -86,9 +86,6 @@ llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
     return makeError("expected tile_m and tile_n of at most " +
                      Twine(kMaxTile) + ", got " + Twine(tile.tileM) + " and " +
                      Twine(tile.tileN));
-  if (llvm::Error error = checkBlocks(problem, tile))
-    return error;
-
   if (!isPackedEvenly(tile.tileM, tile.packedHeads))
     return makeError("expected packed_heads to divide tile_m into 16, 32 or "
                      "multiples of 64 rows, got " +
@@ -98,6 +95,8 @@ llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
                      Twine(problem.packableHeads) +
                      ", the query heads that may share a tile, got " +
                      Twine(tile.packedHeads));
+  if (llvm::Error error = checkBlocks(problem, tile))
+    return error;
 
   KernelResources need = getKernelResources(problem.getTraits(), tile, target);
   if (tile.pipeline) {

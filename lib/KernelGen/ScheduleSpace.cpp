@@ -216,7 +216,8 @@ std::optional<KernelTile> ScheduleSpace::combine(const KernelTile &base,
   if (a.tileM == base.tileM && a.warps == base.warps) {
     tile.tileM = b.tileM;
     tile.warps = b.warps;
-    tile.packedHeads = b.packedHeads;
+    if (a.packedHeads == base.packedHeads)
+      tile.packedHeads = b.packedHeads;
   }
   tile.tileN = pick(base.tileN, a.tileN, b.tileN);
   tile.qInRegisters = pick(base.qInRegisters, a.qInRegisters, b.qInRegisters);

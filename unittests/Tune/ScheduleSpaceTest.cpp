@@ -256,6 +256,15 @@ TEST(ScheduleSpace, ChangesCombine) {
   EXPECT_TRUE(space.isLegal(*both));
   // Kernels of two kinds have nothing to share.
   EXPECT_FALSE(space.combine(base, a, {64, 64, 4, false, std::nullopt}));
+  ScheduleProblem grouped(64, 64);
+  grouped.packableHeads = 2;
+  a = b = base;
+  base.packedHeads = b.packedHeads = 2;
+  b.tileN = 112;
+  both = makeSpace(grouped, "sm_90a").combine(base, a, b);
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->packedHeads, 1);
+  EXPECT_EQ(both->tileN, 112);
 }
 
 TEST(ScheduleSpace, NoScheduleIsAnError) {

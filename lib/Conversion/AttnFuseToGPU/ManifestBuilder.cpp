@@ -207,6 +207,9 @@ void ManifestBuilder::addChecks() {
         "heads");
   for (const json::Value &length : {nq, nkv})
     addCheck(apply("le", length, kMaxLength), "a length is 2^30 or more");
+  // A tile may have rows of several heads, so that the number of tiles does not
+  // bound that of heads.
+  addCheck(apply("le", numHeads, kMaxLength), "there are 2^30 or more heads");
   addRotationChecks("q", RotationOperands::getQuery(op), nq);
   addRotationChecks("k", RotationOperands::getKey(op), nkv);
   for (RopeOp rotation : rotations)

@@ -542,10 +542,15 @@ void Consumer::buildEpilogue(LoopState state, Value round) {
   Value probe = b.f32(0);
   for (auto [r, row] : llvm::enumerate(state.rows)) {
     Value factor = normalizer.getOutputFactor(b, row, problem.nkv);
+    Value before = probe;
     for (int64_t index : outputShape.getRowIndices(r)) {
       state.output[index] = b.mulF(state.output[index], factor);
       probe = b.fma(state.output[index], b.f32(0), probe);
     }
+    // What a score region makes of rows past the end does not matter.
+    if (problem.getOp().hasScoreChain())
+      probe =
+          b.select(b.le(problem.nq, outputRows->getRow(b, r)), before, probe);
   }
   if (context.stagesOutput()) {
     // The accelerator may still read the rows of the tile before.

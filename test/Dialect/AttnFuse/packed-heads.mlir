@@ -1,11 +1,13 @@
 // RUN: attnfuse-opt %s --split-input-file --attnfuse-select-schedule --verify-diagnostics | FileCheck %s
 // RUN: sed 's/packed_heads = 2/packed_heads = 3/' %s | not attnfuse-opt --split-input-file 2>&1 | FileCheck %s --check-prefix=UNEVEN
 // RUN: sed 's/packed_heads = 2/packed_heads = 0/' %s | not attnfuse-opt --split-input-file 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: sed 's/packed_heads = 2/packed_heads = 1152921504606846976/' %s | not attnfuse-opt --split-input-file 2>&1 | FileCheck %s --check-prefix=HUGE
 
 // Query heads of one key head share a tile: as many as divide it into rows that a warp and a
 // warpgroup can have.
 
 // UNEVEN: error: {{.*}}expected packed_heads to divide tile_m into multiples of 16 rows, got 3
+// HUGE: error: {{.*}}expected packed_heads to divide tile_m into multiples of 16 rows, got 1152921504606846976
 // NONE: error: {{.*}}expected packed_heads to divide tile_m into multiples of 16 rows, got 0
 
 module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {

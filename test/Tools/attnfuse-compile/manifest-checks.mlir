@@ -8,6 +8,7 @@
 // CHECK-NEXT: open ['eq', ['mod', 'Hq', ['max', 'Hkv', 1]], 0]
 // CHECK-NEXT: open ['le', 'Nq', 1073741823]
 // CHECK-NEXT: open ['le', 'Nkv', 1073741823]
+// CHECK-NEXT: open ['le', 'Hq', 1073741823]
 // CHECK-NEXT: open ['le', ['add', 2, 'Nq'], 32]
 // CHECK-NEXT: offset ['le', ['add', ['add', 2, 'offset'], 16], 32]
 // CHECK-NEXT: offset ['le', 0, ['add', 2, 'offset']]

@@ -312,7 +312,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (keySplits < 0 || keySplits > kMaxKeySplits)
     return emitError() << "expected key_splits from 0 to " << kMaxKeySplits
                        << ", got " << keySplits;
-  if (packedHeads < 1 || tileM % (16 * packedHeads) != 0)
+  if (packedHeads < 1 || packedHeads > tileM ||
+      tileM % (16 * packedHeads) != 0)
     return emitError() << "expected packed_heads to divide tile_m into "
                           "multiples of 16 rows, got "
                        << packedHeads;
