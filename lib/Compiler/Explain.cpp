@@ -137,7 +137,10 @@ void printAttention(raw_ostream &os, AttentionOp op, const TargetInfo &target) {
   if (tile.packedHeads != 1)
     os << "of " << tile.packedHeads << " heads ";
   os << "x " << tile.tileN << " keys, " << tile.warps << " warps, q in "
-     << (tile.qInRegisters ? "registers" : "shared memory") << "\n";
+     << (tile.qInRegisters ? "registers" : "shared memory");
+  if (tile.stages != 1)
+    os << ", " << tile.stages << " stages of k and v";
+  os << "\n";
   if (tile.pipeline)
     os << "  pipeline: " << kWarpgroupWarps << " more warps load, "
        << tile.pipeline->stages << " stages of k and v; persistent blocks\n";

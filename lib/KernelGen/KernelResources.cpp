@@ -19,11 +19,15 @@ constexpr int64_t kElementBytes = 2;
 /// spilled in no kernel whose estimate left kRegisterHeadroom of
 /// ScheduleChoice.cpp free.
 constexpr int64_t kOtherRegisters = 64;
-/// Registers are handed out per warp in units of 256.
+/// The same where registers are short.
+constexpr int64_t kLeastOtherRegisters = 55;
+/// What an instruction of any chip can name.
+constexpr int64_t kMostRegisters = 255;
 /// The same where roles are apart: no copies, fewer addresses.
 constexpr int64_t kPipelinedRegisters = 32;
 /// What a warpgroup-wide product needs besides its accumulators.
 constexpr int64_t kProductRegisters = 30;
+/// Registers are handed out per warp in units of this.
 constexpr int64_t kRegisterUnit = 256;
 } // namespace
 
@@ -35,7 +39,8 @@ SharedMemoryPlan::SharedMemoryPlan(const PaddedHeadDims &dims,
                                    const KernelTile &tile) {
   k = q + tile.tileM * dims.qk * kElementBytes;
   v = k + tile.tileN * dims.qk * kElementBytes;
-  int64_t loopEnd = v + tile.tileN * dims.v * kElementBytes;
+  slotBytes = tile.tileN * (dims.qk + dims.v) * kElementBytes;
+  int64_t loopEnd = k + tile.stages * slotBytes;
   int64_t outputEnd = output + tile.tileM * dims.v * kElementBytes;
   size = std::max(loopEnd, outputEnd);
 }
@@ -103,15 +108,22 @@ RoleRegisters RoleRegisters::get(int64_t computingWarpgroups,
 }
 
 /// Per thread, an m16n8 accumulator holds 4 values of f32 and an m16k16 operand
-/// 4 registers of packed pairs. Packed probabilities are operands.
+/// 4 registers of packed pairs. Packed probabilities are operands, those of
+/// `probabilitySteps` steps of 16 keys.
 static int64_t getFragmentRegisters(const PaddedHeadDims &dims,
-                                    const KernelTile &tile) {
+                                    const KernelTile &tile,
+                                    int64_t probabilitySteps) {
   int64_t rowTiles = tile.getRowTilesPerWarp();
   int64_t output = rowTiles * (dims.v / 8) * 4;
   int64_t scores = rowTiles * (tile.tileN / 8) * 4;
-  int64_t probabilities = rowTiles * (tile.tileN / 16) * 4;
+  int64_t probabilities = rowTiles * probabilitySteps * 4;
   int64_t query = tile.qInRegisters ? rowTiles * (dims.qk / 16) * 4 : 0;
   return output + scores + probabilities + query;
+}
+/// Those of all steps of a product beside the scores.
+static int64_t getFragmentRegisters(const PaddedHeadDims &dims,
+                                    const KernelTile &tile) {
+  return getFragmentRegisters(dims, tile, tile.tileN / 16);
 }
 
 /// Registers per thread of a block at its launch, if `blocks` share an SM.
@@ -149,9 +161,14 @@ KernelResources
 mlir::attnfuse::getUnpipelinedResources(const KernelTraits &traits,
                                         const KernelTile &tile) {
   assert(!tile.pipeline && "what a pipeline takes depends on the machine");
-  return {SharedMemoryPlan(traits.dims, tile).size,
-          getFragmentRegisters(traits.dims, tile) + kOtherRegisters,
-          tile.getThreads()};
+  int64_t registers = getFragmentRegisters(traits.dims, tile) + kOtherRegisters;
+  int64_t least =
+      getFragmentRegisters(traits.dims, tile, 1) + kLeastOtherRegisters;
+  KernelResources resources{
+      SharedMemoryPlan(traits.dims, tile).size,
+      std::max(least, std::min(registers, kMostRegisters)), tile.getThreads()};
+  resources.leastRegisters = least;
+  return resources;
 }
 
 KernelResources mlir::attnfuse::getKernelResources(const KernelTraits &traits,

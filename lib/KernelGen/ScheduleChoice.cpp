@@ -22,7 +22,10 @@ namespace {
 // by a schedule attribute.
 constexpr int64_t kWarpChoices[] = {8, 4, 2, 1};
 constexpr int64_t kRowTileChoices[] = {2, 1};
-constexpr int64_t kTileNChoices[] = {128, 64, 32, 16};
+constexpr int64_t kTileNChoices[] = {128, 64, 48, 32, 16};
+/// Divides few other sizes: only for wide heads, and where 64 keys take too
+/// many registers.
+constexpr int64_t kStopgapTileN = 48;
 /// More rows gain little reuse of keys and waste more at ragged ends.
 constexpr int64_t kMaxChosenTileM = 128;
 /// Fewer rows than this leave schedulers of the SM without a warp, so smaller
@@ -35,10 +38,18 @@ constexpr int64_t kRegistersPerScoreOperand = 16;
 /// MMAs and 16-byte copies of a warp in one step, all of which are unrolled.
 /// More of them take long to compile and gain nothing.
 constexpr int64_t kMaxStepInstructions = 160;
+/// The same where a warp has two row tiles of a head larger than this. What
+/// bounds such kernels is that each warp reads all of K and V from shared
+/// memory, which half as many warps do half as often.
+constexpr int64_t kWideHeadDim = 64;
+constexpr int64_t kWideRegisterHeadroom = 16;
+constexpr int64_t kWideMaxStepInstructions = 224;
 
 // Constants of the cost model, in clocks, for machines of any kind.
-/// Barriers and the copies' latency in each step of the key loop.
+/// Barriers and the copies' latency in each step of the key loop; the former
+/// alone, where copies are under way for a step or more.
 constexpr double kStepLatency = 1000;
+constexpr double kStagedStepLatency = 300;
 /// Prologue and epilogue of a block.
 constexpr double kBlockOverhead = 4000;
 /// Keys that a row is taken to see where the number is not known.
@@ -143,6 +154,11 @@ llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
   return llvm::Error::success();
 }
 
+/// Whether one block covers all queries of a head.
+static bool hasFewQueries(const ScheduleProblem &problem) {
+  return problem.numQueries && *problem.numQueries <= kMinChosenTileM;
+}
+
 /// Part of the keys' or queries' tiles that is padding, as a factor.
 static double getPaddingFactor(std::optional<int64_t> size, int64_t tile) {
   if (!size)
@@ -181,11 +197,11 @@ double mlir::attnfuse::estimateTileCost(const ScheduleProblem &problem,
   // warps of one block run a step in phase, one unit after the other.
   double blocks = getBlocksPerSm(
       getKernelResources(problem.getTraits(), tile, target), target);
-  if (problem.numQueries && *problem.numQueries <= kMinChosenTileM)
+  if (hasFewQueries(problem))
     blocks = std::min(blocks, kShortQueryBlocks);
   double saturated = std::max({tensor, softmax, shared, l2});
   double alone = (tensor + softmax + shared + l2) * kSchedulers / tile.warps +
-                 kStepLatency;
+                 (tile.stages > 1 ? kStagedStepLatency : kStepLatency);
   double step = std::hypot(saturated, alone / blocks);
 
   double seenKeys = kAssumedKeys;
@@ -203,18 +219,36 @@ double mlir::attnfuse::estimateTileCost(const ScheduleProblem &problem,
 }
 
 namespace {
+bool isWideTile(const ScheduleProblem &problem, const KernelTile &tile) {
+  return tile.getRowTilesPerWarp() > 1 &&
+         std::min(problem.dims.qk, problem.dims.v) > kWideHeadDim;
+}
+
 /// Whether the kernel will neither spill nor be slow to compile.
 bool isPreferred(const ScheduleProblem &problem, const KernelTile &tile,
                  const TargetInfo &target) {
-  int64_t registers =
-      getKernelResources(problem.getTraits(), tile, target).registersPerThread +
-      problem.numScoreOperands * kRegistersPerScoreOperand;
+  KernelResources resources =
+      getKernelResources(problem.getTraits(), tile, target);
   int64_t headDims = problem.dims.qk + problem.dims.v;
-  int64_t products =
-      tile.getRowTilesPerWarp() * (tile.tileN / 8) * (headDims / 16);
+  int64_t rowTiles = tile.getRowTilesPerWarp();
+  int64_t products = rowTiles * (tile.tileN / 8) * (headDims / 16);
   int64_t copies = tile.tileN * headDims / 8 / tile.getThreads();
-  return registers <= target.maxRegistersPerThread - kRegisterHeadroom &&
-         products + copies <= kMaxStepInstructions;
+  bool isWide = isWideTile(problem, tile);
+  int64_t registers = isWide ? resources.leastRegisters + kWideRegisterHeadroom
+                             : resources.registersPerThread + kRegisterHeadroom;
+  registers += problem.numScoreOperands * kRegistersPerScoreOperand;
+  return registers <= target.maxRegistersPerThread &&
+         products + copies <=
+             (isWide ? kWideMaxStepInstructions : kMaxStepInstructions);
+}
+
+/// Whether the tile has kStopgapTileN keys without need.
+bool isNeedlessStopgap(const ScheduleProblem &problem, KernelTile tile,
+                       const TargetInfo &target) {
+  if (tile.tileN != kStopgapTileN)
+    return false;
+  tile.tileN = 64;
+  return !isWideTile(problem, tile) || isPreferred(problem, tile, target);
 }
 
 /// The tiles that fit, or why the last one tried, the smallest, does not.
@@ -226,8 +260,7 @@ getFittingTiles(const ScheduleProblem &problem, const TargetInfo &target) {
     for (int64_t rowTiles : kRowTileChoices)
       for (int64_t tileN : kTileNChoices)
         for (bool qInRegisters : {false, true}) {
-          KernelTile tile{16 * warps * rowTiles, tileN, warps, qInRegisters,
-                          std::nullopt};
+          KernelTile tile{16 * warps * rowTiles, tileN, warps, qInRegisters};
           if (tile.tileM > kMaxChosenTileM)
             continue;
           if (llvm::Error error = checkTile(problem, tile, target))
@@ -349,7 +382,8 @@ mlir::attnfuse::chooseUnpipelinedTile(const ScheduleProblem &problem,
     return fitting.takeError();
   SmallVector<KernelTile> tiles =
       llvm::filter_to_vector(*fitting, [&](const KernelTile &tile) {
-        return isPreferred(problem, tile, target);
+        return isPreferred(problem, tile, target) &&
+               !isNeedlessStopgap(problem, tile, target);
       });
   if (tiles.empty())
     tiles = *fitting;
@@ -357,7 +391,7 @@ mlir::attnfuse::chooseUnpipelinedTile(const ScheduleProblem &problem,
   // Rows that hold no query are wasted, so few queries get no more rows than
   // they need.
   int64_t leastRows = kMinChosenTileM, mostRows = kMaxChosenTileM;
-  if (problem.numQueries && *problem.numQueries <= kMinChosenTileM)
+  if (hasFewQueries(problem))
     leastRows = mostRows =
         std::max<int64_t>(16, llvm::PowerOf2Ceil(*problem.numQueries));
   int64_t largest = 0;
@@ -365,18 +399,26 @@ mlir::attnfuse::chooseUnpipelinedTile(const ScheduleProblem &problem,
     largest = std::max(largest, tile.tileM);
   leastRows = std::min(leastRows, largest);
 
-  const KernelTile *best = &tiles.back();
+  KernelTile best = tiles.back();
   double bestCost = std::numeric_limits<double>::infinity();
   for (const KernelTile &tile : tiles) {
     if (tile.tileM < leastRows || tile.tileM > mostRows)
       continue;
     double cost = estimateTileCost(problem, tile, target);
     if (cost < bestCost) {
-      best = &tile;
+      best = tile;
       bestCost = cost;
     }
   }
-  return *best;
+  // What there is for few queries is too little to be loaded ahead.
+  KernelTile staged = best;
+  staged.stages = 2;
+  llvm::Error error = checkTile(problem, staged, target);
+  if (!error && !hasFewQueries(problem) &&
+      estimateTileCost(problem, staged, target) < bestCost)
+    best = staged;
+  llvm::consumeError(std::move(error));
+  return best;
 }
 
 bool mlir::attnfuse::isPreferredTile(const ScheduleProblem &problem,

@@ -23,6 +23,7 @@ constexpr int64_t kLeastStages = 2, kMostStages = 8;
 constexpr int64_t kMostWarps = 8, kMostRowTiles = 2;
 /// Keys a step, without a pipeline.
 constexpr int64_t kLeastPlainTileN = 16, kMostPlainTileN = 128;
+constexpr int64_t kMostPlainStages = 3;
 
 /// Row order and wait, which depend on each other.
 struct StepOrder {
@@ -72,10 +73,12 @@ ScheduleSpace::create(const ScheduleProblem &problem, const TargetInfo &target,
 ScheduleKey ScheduleSpace::getKey(const KernelTile &tile) const {
   // Bindings, so that a new knob does not compile until it is here.
   const auto &[tileM, tileN, warps, qInRegisters, optional, keySplits,
-               packedHeads] = tile;
+               packedHeads, plainStages] = tile;
   ScheduleKey key{tileM, tileN, warps, qInRegisters, keySplits, packedHeads};
-  if (!optional)
+  if (!optional) {
+    key.push_back(plainStages);
     return key;
+  }
   const auto &[stages, pingPong, rowOrder, partialSums, partialMaxima,
                skipRescale, productWait] = *optional;
   // A warpgroup by itself takes no turns.
@@ -93,7 +96,8 @@ bool ScheduleSpace::isLegal(const KernelTile &tile) const {
       return false;
   } else if (!isWithin(tile.warps, 1, kMostWarps) ||
              !isWithin(tile.getRowTilesPerWarp(), 1, kMostRowTiles) ||
-             !isWithin(tile.tileN, kLeastPlainTileN, kMostPlainTileN)) {
+             !isWithin(tile.tileN, kLeastPlainTileN, kMostPlainTileN) ||
+             !isWithin(tile.stages, 1, kMostPlainStages)) {
     return false;
   }
   if (llvm::Error error = checkTile(problem, tile, target)) {
@@ -177,6 +181,11 @@ void ScheduleSpace::visitUnpipelined(const KernelTile &tile,
   KernelTile other = tile;
   other.qInRegisters = !tile.qInRegisters;
   visit(other);
+  for (int64_t step : {1, -1}) {
+    other = tile;
+    other.stages += step;
+    visit(other);
+  }
 }
 
 void ScheduleSpace::shrinkToFit(KernelTile &tile) const {
@@ -221,6 +230,7 @@ std::optional<KernelTile> ScheduleSpace::combine(const KernelTile &base,
   }
   tile.tileN = pick(base.tileN, a.tileN, b.tileN);
   tile.qInRegisters = pick(base.qInRegisters, a.qInRegisters, b.qInRegisters);
+  tile.stages = pick(base.stages, a.stages, b.stages);
   if (tile.pipeline) {
     const KernelPipeline &of = *base.pipeline, &left = *a.pipeline,
                          &right = *b.pipeline;

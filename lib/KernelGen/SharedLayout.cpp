@@ -10,6 +10,9 @@
 using namespace mlir;
 using namespace mlir::attnfuse::kernelgen;
 
+/// Rows after which the swizzle repeats.
+static constexpr int64_t kSwizzleRows = 8;
+
 SharedLayout::SharedLayout(int64_t rows, int64_t columns)
     : rows(rows), columns(columns) {
   assert(columns % 16 == 0 && "rows are whole MMA steps");
@@ -41,19 +44,25 @@ static Value getOffsetInPanel(KernelBuilder &b,
   return b.add(b.mul(row, panel.getPitch()), b.shl(b.xorI(chunk, swizzle), 4));
 }
 
-Value SharedLayout::getOffset(KernelBuilder &b, Value row, Value chunk) const {
+Value SharedLayout::getOffset(KernelBuilder &b, Value row, Value chunk,
+                              int64_t rowOffset) const {
+  if (rowOffset % kSwizzleRows != 0) {
+    row = b.add(row, rowOffset);
+    rowOffset = 0;
+  }
   Value offset;
   // All panels of 64 columns share one formula.
   if (panels.front().chunks == 8) {
     Value inPanel = getOffsetInPanel(b, panels.front(), row, b.andI(chunk, 7));
-    offset = b.add(inPanel, b.mul(b.shrU(chunk, 3), rows * 128));
+    offset = b.add(b.add(inPanel, b.mul(b.shrU(chunk, 3), rows * 128)),
+                   rowOffset * 128);
   }
   for (const Panel &panel : panels) {
     if (panel.chunks == 8)
       continue;
     Value here =
         b.add(getOffsetInPanel(b, panel, row, b.sub(chunk, panel.firstChunk)),
-              panel.byteOffset);
+              panel.byteOffset + rowOffset * panel.getPitch());
     offset =
         offset ? b.select(b.lt(chunk, panel.firstChunk), offset, here) : here;
   }
@@ -72,7 +81,7 @@ LaneAddress::LaneAddress(KernelBuilder &b, const SharedLayout &layout,
 
 Value LaneAddress::get(KernelBuilder &b, int64_t rowOffset,
                        int64_t evenChunk) const {
-  assert(rowOffset % 8 == 0 && evenChunk % 2 == 0 &&
+  assert(rowOffset % kSwizzleRows == 0 && evenChunk % 2 == 0 &&
          "only the lane's part is a run-time value");
   const SharedLayout::Panel &panel = layout.getPanel(evenChunk);
   Value lane = laneOffsets[&panel - layout.getPanels().data()];

@@ -101,10 +101,12 @@ Values TileWalk::begin(KernelBuilder &b) {
       });
 }
 
-Values TileWalk::next(KernelBuilder &b, ValueRange position) {
+Values TileWalk::next(KernelBuilder &b, ValueRange position, int64_t count) {
   if (!blocks)
-    return {b.sub(position[0], 1)};
-  Values previous = stepBack(b, position);
+    return {b.sub(position[0], count)};
+  Values previous(position);
+  for (; count > 0; --count)
+    previous = stepBack(b, previous);
   // Before the first entry of the list its first is loaded again.
   Value entry = b.max(previous[0], blocks->begin);
   return {previous[0], previous[1], loadTile(b, entry, previous[1])};

@@ -33,6 +33,8 @@ std::string mlir::attnfuse::abbreviate(const KernelTile &tile) {
     os << " key_splits=" << tile.keySplits;
   if (tile.packedHeads != 1)
     os << " packed_heads=" << tile.packedHeads;
+  if (tile.stages != 1)
+    os << " stages=" << tile.stages;
   const std::optional<KernelPipeline> &pipeline = tile.pipeline;
   if (!pipeline)
     return text;
@@ -158,6 +160,8 @@ static llvm::json::Object getJson(const KernelTile &tile) {
                            {"partial_maxima", partialMaxima},
                            {"skip_rescale", skipRescale},
                            {"product_wait", stringifyProductWait(productWait)}};
+  } else {
+    object["stages"] = tile.stages;
   }
   return object;
 }

@@ -47,6 +47,8 @@ def main():
     assert count() == {"forward": 0}, count()
     assert count(BETWEEN="LDL R2, [R1]", AFTER="@P1 STL [R1], R2") == {"forward": 0}
     assert count(RARE="LDL.64 R2, [R1]") == {"forward": 1}
+    synchronous = KERNEL.replace("HGMMA.64x128x16.F32", "HMMA.16816.F32").replace("{RARE}", "STL [R1], R2")
+    assert disassembly.count_local_accesses_in_key_loops(synchronous) == {"forward": 1}
     starts, ends, edges = disassembly.blocks(disassembly.successors(*disassembly.kernels(KERNEL)["forward"]))
     # The retry, the inner and the outer loop.
     assert len(disassembly.loops(edges)) == 3

@@ -2,7 +2,7 @@
 
 import re
 
-PRODUCT = re.compile(r"\bHGMMA\b")
+PRODUCT = re.compile(r"\bHG?MMA\b")
 LOCAL = re.compile(r"\b(?:LDL|STL)\b")
 SECTION = re.compile(r"\s*\.section\s+\.text\.([^,]+),")
 LABEL = re.compile(r"\s*(\.L_\w+):")
@@ -111,7 +111,7 @@ def loops(edges):
 
 
 def count_local_accesses_in_key_loops(text):
-    """{kernel: accesses to local memory in its innermost loops with warpgroup-wide products}, of kernels
+    """{kernel: accesses to local memory in its innermost loops with products of matrices}, of kernels
     that have such loops."""
     counts = {}
     for name, (code, labels) in kernels(text).items():

@@ -25,6 +25,21 @@ TEST(KernelResources, LoopBuffersLieBehindEachOther) {
   EXPECT_EQ(layout.size, layout.v + 32 * 64 * 2);
 }
 
+TEST(KernelResources, SlotsLieBehindEachOther) {
+  KernelTile tile{128, 32, 4, false};
+  PaddedHeadDims dims(128, 64);
+  SharedMemoryPlan one(dims, tile);
+  EXPECT_EQ(one.slotBytes, 32 * (128 + 64) * 2);
+  for (int64_t stages : {2, 3, 4}) {
+    tile.stages = stages;
+    SharedMemoryPlan several(dims, tile);
+    EXPECT_EQ(several.k, one.k);
+    EXPECT_EQ(several.v, one.v);
+    EXPECT_EQ(several.size, one.size + (stages - 1) * one.slotBytes);
+    EXPECT_EQ(getUnpipelinedResources({dims}, tile).sharedMemory, several.size);
+  }
+}
+
 TEST(KernelResources, OutputStagingCanBeTheLarger) {
   SharedMemoryPlan layout(PaddedHeadDims(16, 256), {128, 16, 8, false});
   EXPECT_EQ(layout.size, 128 * 256 * 2);
@@ -35,9 +50,22 @@ TEST(KernelResources, RegistersOfTwoRowTiles) {
   PaddedHeadDims dims(64, 64);
   // Output 64, scores 64, probabilities 32, and 64.
   EXPECT_EQ(getUnpipelinedResources({dims}, tile).registersPerThread, 224);
-  tile.qInRegisters = true;
-  EXPECT_EQ(getUnpipelinedResources({dims}, tile).registersPerThread, 256);
   EXPECT_EQ(getUnpipelinedResources({dims}, tile).threads, 128);
+  // 16 keys' probabilities in place of their scores, and 55.
+  EXPECT_EQ(getUnpipelinedResources({dims}, tile).leastRegisters, 191);
+}
+
+TEST(KernelResources, FewerRegistersDoWhereThereAreNoMore) {
+  KernelTile tile{128, 48, 4, false};
+  PaddedHeadDims dims(128, 128);
+  // 264 would be better.
+  KernelResources resources = getUnpipelinedResources({dims}, tile);
+  EXPECT_EQ(resources.registersPerThread, 255);
+  EXPECT_EQ(resources.leastRegisters, 239);
+  tile.tileN = 80;
+  resources = getUnpipelinedResources({dims}, tile);
+  EXPECT_EQ(resources.registersPerThread, 271);
+  EXPECT_EQ(resources.leastRegisters, 271);
 }
 
 TEST(KernelResources, EachLimitBoundsTheBlocksPerSm) {

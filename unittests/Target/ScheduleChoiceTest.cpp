@@ -73,6 +73,40 @@ TEST(ScheduleChoice, NarrowWindowsGetSmallerTiles) {
   EXPECT_LT(narrow.tileM * narrow.tileN, dense.tileM * dense.tileN);
 }
 
+TEST(ScheduleChoice, StagesHideCopiesWhileTheyCostNoBlock) {
+  ScheduleProblem problem(128, 128);
+  KernelTile one{128, 64, 4, false}, two = one;
+  two.stages = 2;
+  // 64 KiB with one stage, 96 with two.
+  TargetInfo roomy = getTarget("sm_90"), tight = getTarget("sm_80");
+  EXPECT_LT(estimateTileCost(problem, two, roomy),
+            estimateTileCost(problem, one, roomy));
+  EXPECT_GT(estimateTileCost(problem, two, tight),
+            estimateTileCost(problem, one, tight));
+}
+
+TEST(ScheduleChoice, WideHeadsGetTwoRowTilesPerWarp) {
+  for (int64_t headDim : {80, 96, 128}) {
+    SCOPED_TRACE(headDim);
+    KernelTile tile = llvm::cantFail(
+        chooseTile(ScheduleProblem(headDim, headDim), getTarget("sm_90")));
+    EXPECT_EQ(tile.getRowTilesPerWarp(), 2);
+    EXPECT_EQ(tile.warps, 4);
+    EXPECT_EQ(tile.stages, 2);
+    EXPECT_EQ(tile.tileN, headDim == 128 ? 48 : 64);
+  }
+}
+
+TEST(ScheduleChoice, FewQueriesGetOneStage) {
+  ScheduleProblem problem(128, 128);
+  for (auto [queries, stages] :
+       {std::pair<int64_t, int64_t>(1, 1), {64, 1}, {65, 2}}) {
+    problem.numQueries = queries;
+    KernelTile tile = llvm::cantFail(chooseTile(problem, getTarget("sm_80")));
+    EXPECT_EQ(tile.stages, stages) << queries;
+  }
+}
+
 TEST(ScheduleChoice, LessSharedMemoryGivesSmallerTiles) {
   ScheduleProblem problem(256, 256);
   TargetInfo target = getTarget("sm_90");
@@ -100,7 +134,7 @@ TEST(ScheduleChoice, EachLimitIsNamed) {
             "the schedule needs 131072 bytes of shared memory per block, sm_86 "
             "has 101376; use a smaller tile_m or tile_n");
   EXPECT_EQ(check(problem, {64, 64, 2, false}),
-            "the schedule needs about 416 registers per thread, sm_86 has 255; "
+            "the schedule needs about 383 registers per thread, sm_86 has 255; "
             "use a smaller tile_n or more warps for tile_m");
   EXPECT_EQ(check(ScheduleProblem(16, 16), {1024, 16, 64, false}),
             "the schedule needs 2048 threads per block, sm_86 has 1024; use "

@@ -64,7 +64,8 @@ bool differInOneKnob(const KernelTile &a, const KernelTile &b) {
   if (bool(a.pipeline) != bool(b.pipeline))
     return false;
   int count = (a.tileM != b.tileM || a.warps != b.warps) +
-              (a.tileN != b.tileN) + (a.qInRegisters != b.qInRegisters);
+              (a.tileN != b.tileN) + (a.qInRegisters != b.qInRegisters) +
+              (a.stages != b.stages);
   if (a.pipeline) {
     const KernelPipeline &p = *a.pipeline, &q = *b.pipeline;
     count += (p.stages != q.stages) + (p.pingPong != q.pingPong) +
@@ -109,10 +110,9 @@ TEST(ScheduleSpace, EveryScheduleIsLegalAndNoneComesTwice) {
               p->partialMaxima, p->skipRescale, p->productWait)));
           pipeline = getScheduleAttr(&context, tile).getPipeline();
         }
-        ASSERT_TRUE(succeeded(
-            ScheduleAttr::verify(emitError, tile.tileM, tile.tileN, tile.warps,
-                                 tile.qInRegisters, tile.keySplits,
-                                 tile.packedHeads, pipeline)));
+        ASSERT_TRUE(succeeded(ScheduleAttr::verify(
+            emitError, tile.tileM, tile.tileN, tile.warps, tile.qInRegisters,
+            tile.keySplits, tile.packedHeads, tile.stages, pipeline)));
         EXPECT_TRUE(
             attributes
                 .insert(getScheduleAttr(&context, tile).getAsOpaquePointer())
@@ -198,6 +198,24 @@ TEST(ScheduleSpace, EveryKnobIsTurned) {
                  KernelPipeline{2, false, RowOrder::Rows, 2, 1, true,
                                 ProductWait::BetweenRows}};
   EXPECT_TRUE(keys.count(space.getKey(two)));
+}
+
+TEST(ScheduleSpace, EveryKnobIsTurnedWithoutAPipeline) {
+  ScheduleSpace space = makeSpace(ScheduleProblem(64, 64), "sm_80");
+  const KernelTile &choice = space.getChoice();
+  size_t numKnobs = 7;
+  ASSERT_EQ(space.getKey(choice).size(), numKnobs);
+  std::set<size_t> turned;
+  std::set<int64_t> stages;
+  for (const KernelTile &neighbor : space.getNeighbors(choice)) {
+    for (size_t knob = 0; knob < numKnobs; ++knob)
+      if (space.getKey(neighbor)[knob] != space.getKey(choice)[knob])
+        turned.insert(knob);
+    stages.insert(neighbor.stages);
+  }
+  // How blocks share keys stays, and heads are not packed.
+  EXPECT_EQ(turned, (std::set<size_t>{0, 1, 2, 3, 6}));
+  EXPECT_EQ(stages, (std::set<int64_t>{1, 2, 3}));
 }
 
 TEST(ScheduleSpace, WhatGivesTheSameKernelIsOneSchedule) {

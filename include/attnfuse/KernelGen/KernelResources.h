@@ -88,6 +88,8 @@ struct KernelTile {
   /// Query heads of one key head of which the tile has rows: `tileM /
   /// packedHeads` of each, one head's after the other's.
   int64_t packedHeads = 1;
+  /// Slots for K and V tiles where there is no pipeline.
+  int64_t stages = 1;
 
   int64_t getRowsPerHead() const { return tileM / packedHeads; }
   int64_t getThreads() const {
@@ -97,13 +99,15 @@ struct KernelTile {
   int64_t getRowTilesPerWarp() const { return tileM / (16 * warps); }
 };
 
-/// Byte offsets of the kernel's buffers in dynamic shared memory. The output
-/// is staged in the same memory once the key loop has ended.
+/// Byte offsets of the kernel's buffers in dynamic shared memory. K and V are
+/// those of the first slot; the next follows `slotBytes` behind. The output is
+/// staged in the same memory once the key loop has ended.
 struct SharedMemoryPlan {
   SharedMemoryPlan(const PaddedHeadDims &dims, const KernelTile &tile);
   int64_t q = 0;      ///< tile_m x qk elements of 2 bytes.
   int64_t k;          ///< tile_n x qk.
   int64_t v;          ///< tile_n x v.
+  int64_t slotBytes;  ///< Of a K and a V tile.
   int64_t output = 0; ///< tile_m x v, over q, k and v.
   int64_t size;       ///< Bytes in all.
 };
@@ -169,6 +173,10 @@ struct KernelResources {
   /// Of every thread before the roles part, and what the widest product needs
   /// of them: more, and the assembler finds no registers for it.
   int64_t launchRegisters = 0, productRegisters = 0;
+  /// Without a pipeline, fewer registers than the estimate that do as well:
+  /// weights take the place of their scores, and little is loaded ahead of the
+  /// products.
+  int64_t leastRegisters = 0;
 };
 
 /// Of a tile without a pipeline, which does not depend on the machine.

@@ -48,7 +48,10 @@ public:
 
   /// Byte offset of a chunk.
   int64_t getOffset(int64_t row, int64_t chunk) const;
-  Value getOffset(KernelBuilder &b, Value row, Value chunk) const;
+  /// The same of row `row` + `rowOffset`, which is a constant where that is a
+  /// multiple of 8.
+  Value getOffset(KernelBuilder &b, Value row, Value chunk,
+                  int64_t rowOffset = 0) const;
 
 private:
   int64_t rows, columns;

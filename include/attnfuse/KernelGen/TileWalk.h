@@ -64,7 +64,8 @@ public:
 
   // A position in the walk is a list of i32 values that a loop can carry.
   Values begin(KernelBuilder &b);
-  Values next(KernelBuilder &b, ValueRange position);
+  /// `count` tiles on from a valid position, which may be beyond the end.
+  Values next(KernelBuilder &b, ValueRange position, int64_t count = 1);
   Value isValid(KernelBuilder &b, ValueRange position);
   /// First key of the tile at a valid position.
   Value getFirstKey(KernelBuilder &b, ValueRange position);

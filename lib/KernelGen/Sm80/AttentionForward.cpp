@@ -36,10 +36,12 @@ public:
   void build();
 
 private:
-  /// What a step of the key loop hands to the next: where the walk is, the
-  /// rows' normaliser states and the output accumulators.
+  /// What a step of the key loop hands to the next: where the walk is, in which
+  /// slot its tiles lie, the rows' normaliser states and the output
+  /// accumulators.
   struct LoopState {
     Values position;
+    Value slot;
     OnlineNormalizer::Rows rows;
     Values output;
 
@@ -49,20 +51,31 @@ private:
 
   void buildIndices();
   Value buildRun(Value mode);
+  int64_t loadFirstTiles(ValueRange position);
+  void awaitKeys(ValueRange position, Value slot);
+  void awaitValues(ValueRange next, Value slot);
   LoopState buildStep(LoopState state, ArrayRef<Values> queryFragments,
                       Value mode);
-  Values buildScores(ArrayRef<Values> queryFragments);
+  Values buildScores(ArrayRef<Values> queryFragments, Value keyTile);
   void buildMask(Values &scores, Value firstKey);
   void buildNormalizer(LoopState &state, MutableArrayRef<Value> scores);
-  void buildWeightedSum(LoopState &state, ArrayRef<Value> weights);
-  void buildValueFilter(Value mode);
+  void buildWeightedSum(LoopState &state, ArrayRef<Value> weights,
+                        Value valueTile);
+  void buildValueFilter(Value mode, Value valueTile);
   Value buildEpilogue(LoopState state, Value mode);
   void storeOutput(ArrayRef<Value> output);
 
   SmallVector<Values> loadQueryFragments(int64_t step);
-  TileCopy::Rows getRows(Value tensor, Value head, Value first, Value numRows);
-  void loadKeyTile(ValueRange position);
+  TileCopy::Rows getQueryRows(Value tensor, Value base);
+  void loadKeys(ValueRange position, Value slot);
+  void loadValues(ValueRange position, Value slot);
+  void loadGroup(ValueRange position, function_ref<void()> load);
+  void loadTiles(ValueRange position, Value slot);
   Value getSharedTile(int64_t byteOffset);
+  Value getKeyTile(Value slot) { return b.offsetPtr(firstKeyTile, slot); }
+  Value getValueTile(Value slot) { return b.offsetPtr(firstValueTile, slot); }
+  Value getNextSlot(Value slot);
+  Value getPreviousSlot(Value slot);
 
   AttentionOp op;
   LLVM::LLVMFuncOp kernel;
@@ -88,7 +101,8 @@ private:
   std::optional<ScoreTile> scoreTile;
   std::optional<OutputRows> outputRows;
   Value thread, lane, warpRow, laneRow, laneColumn;
-  Value queryTile, keyTile, valueTile;
+  Value queryTile, firstKeyTile, firstValueTile;
+  Value queryBase, keyBase, valueBase;
 };
 } // namespace
 
@@ -111,6 +125,7 @@ ForwardKernel::ForwardKernel(AttentionOp op, const KernelTile &tile,
 
 Values ForwardKernel::LoopState::flatten() const {
   Values values = position;
+  values.push_back(slot);
   values.append(OnlineNormalizer::flatten(rows));
   values.append(output);
   return values;
@@ -120,6 +135,7 @@ ForwardKernel::LoopState
 ForwardKernel::LoopState::unflatten(ValueRange values, const LoopState &like) {
   LoopState state;
   state.position = takeFront(values, like.position.size());
+  state.slot = takeFront(values, 1).front();
   state.rows = OnlineNormalizer::takeRows(values, like.rows.size());
   state.output = takeFront(values, like.output.size());
   return state;
@@ -165,8 +181,11 @@ void ForwardKernel::buildIndices() {
   outputRows.emplace(problem, query, outputShape, row, laneColumn);
 
   queryTile = getSharedTile(plan.q);
-  keyTile = getSharedTile(plan.k);
-  valueTile = getSharedTile(plan.v);
+  firstKeyTile = getSharedTile(plan.k);
+  firstValueTile = getSharedTile(plan.v);
+  queryBase = problem.getHeadBase(b, op.getQuery(), query.batch, query.head);
+  keyBase = problem.getHeadBase(b, op.getKey(), query.batch, query.keyHead);
+  valueBase = problem.getHeadBase(b, op.getValue(), query.batch, query.keyHead);
   walk = problem.getWalk(b, tile, query);
 }
 
@@ -176,22 +195,101 @@ Value ForwardKernel::getSharedTile(int64_t byteOffset) {
   return b.offsetPtr(base, byteOffset);
 }
 
-TileCopy::Rows ForwardKernel::getRows(Value tensor, Value head, Value first,
-                                      Value numRows) {
-  return {problem.getHeadBase(b, tensor, query.batch, head),
-          abi.getStride(b, tensor, 2), first, numRows};
+//===----------------------------------------------------------------------===//
+// Tiles of K and V on their way
+//===----------------------------------------------------------------------===//
+
+Value ForwardKernel::getNextSlot(Value slot) {
+  if (tile.stages == 1)
+    return slot;
+  int64_t last = (tile.stages - 1) * plan.slotBytes;
+  return b.select(b.eq(slot, last), b.i32(0), b.add(slot, plan.slotBytes));
 }
 
-/// The key tile at `position`, unless the walk has ended there.
-void ForwardKernel::loadKeyTile(ValueRange position) {
-  b.ifThen(walk->isValid(b, position), [&] {
-    TileCopy(b, keyLayout, op.getHeadDim(), threads, thread)
-        .load(b,
-              getRows(op.getKey(), query.keyHead,
-                      walk->getFirstKey(b, position), problem.nkv),
-              keyTile);
-  });
+Value ForwardKernel::getPreviousSlot(Value slot) {
+  int64_t last = (tile.stages - 1) * plan.slotBytes;
+  return b.select(b.eq(slot, 0), b.i32(last), b.sub(slot, plan.slotBytes));
+}
+
+/// The block's rows of `tensor`, which has one for each query and whose head is
+/// at `base`.
+TileCopy::Rows ForwardKernel::getQueryRows(Value tensor, Value base) {
+  return {base, abi.getStride(b, tensor, 2), query.firstRow, problem.nq};
+}
+
+void ForwardKernel::loadKeys(ValueRange position, Value slot) {
+  TileCopy(b, keyLayout, op.getHeadDim(), threads, thread)
+      .load(b,
+            {keyBase, abi.getStride(b, op.getKey(), 2),
+             walk->getFirstKey(b, position), problem.nkv},
+            getKeyTile(slot));
+}
+
+void ForwardKernel::loadValues(ValueRange position, Value slot) {
+  TileCopy(b, valueLayout, op.getValueHeadDim(), threads, thread)
+      .load(b,
+            {valueBase, abi.getStride(b, op.getValue(), 2),
+             walk->getFirstKey(b, position), problem.nkv},
+            getValueTile(slot));
+}
+
+/// A group of copies of the tiles at `position`; an empty one if the walk has
+/// ended there, so that groups can be counted.
+void ForwardKernel::loadGroup(ValueRange position, function_ref<void()> load) {
+  b.ifThen(walk->isValid(b, position), load);
   commitCopies(b);
+}
+
+void ForwardKernel::loadTiles(ValueRange position, Value slot) {
+  loadGroup(position, [&] {
+    loadKeys(position, slot);
+    loadValues(position, slot);
+  });
+}
+
+/// Issues what is under way when the key loop begins, and returns the number of
+/// groups.
+int64_t ForwardKernel::loadFirstTiles(ValueRange position) {
+  if (tile.stages == 1) {
+    loadGroup(position, [&] { loadKeys(position, b.i32(0)); });
+    return 1;
+  }
+  Values at(position);
+  for (int64_t ahead = 0; ahead < tile.stages - 1; ++ahead) {
+    if (ahead > 0)
+      at = b.ifElse(
+          walk->isValid(b, at), ValueRange(at).getTypes(),
+          [&] { return walk->next(b, at); }, [&] { return at; });
+    loadTiles(at, b.i32(ahead * plan.slotBytes));
+  }
+  return tile.stages - 1;
+}
+
+/// Awaits the K of a step, and issues the loads for which there is room once
+/// every warp is done with the step before.
+void ForwardKernel::awaitKeys(ValueRange position, Value slot) {
+  if (tile.stages == 1) {
+    Part part(b, "load_v");
+    waitCopies(b, 0);
+    b.barrier();
+    loadValues(position, slot);
+    commitCopies(b);
+    return;
+  }
+  Part part(b, "load_ahead");
+  waitCopies(b, tile.stages - 2);
+  b.barrier();
+  loadTiles(walk->next(b, position, tile.stages - 1), getPreviousSlot(slot));
+}
+
+/// Awaits the V of a step, and loads the next K where that has room only then.
+void ForwardKernel::awaitValues(ValueRange next, Value slot) {
+  if (tile.stages > 1)
+    return;
+  Part part(b, "load_k");
+  waitCopies(b, 0);
+  b.barrier();
+  loadGroup(next, [&] { loadKeys(next, slot); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -200,18 +298,19 @@ void ForwardKernel::loadKeyTile(ValueRange position) {
 
 Value ForwardKernel::buildRun(Value mode) {
   LoopState state;
+  int64_t groupsBehindQuery;
   {
     Part part(b, "prologue");
     TileCopy(b, queryLayout, op.getHeadDim(), threads, thread)
-        .load(b, getRows(op.getQuery(), query.head, query.firstRow, problem.nq),
-              queryTile);
+        .load(b, getQueryRows(op.getQuery(), queryBase), queryTile);
     commitCopies(b);
     state.position = walk->begin(b);
-    loadKeyTile(state.position);
+    state.slot = b.i32(0);
+    groupsBehindQuery = loadFirstTiles(state.position);
   }
   SmallVector<Values> queryFragments;
   if (queryRotation || tile.qInRegisters) {
-    waitCopies(b, 1);
+    waitCopies(b, groupsBehindQuery);
     b.barrier();
   }
   if (queryRotation) {
@@ -244,36 +343,23 @@ ForwardKernel::LoopState
 ForwardKernel::buildStep(LoopState state, ArrayRef<Values> queryFragments,
                          Value mode) {
   Value firstKey = walk->getFirstKey(b, state.position);
-  {
-    Part part(b, "load_v");
-    // K has landed, and every warp is done with the V of the step before.
-    waitCopies(b, 0);
-    b.barrier();
-    TileCopy(b, valueLayout, op.getValueHeadDim(), threads, thread)
-        .load(b, getRows(op.getValue(), query.keyHead, firstKey, problem.nkv),
-              valueTile);
-    commitCopies(b);
-  }
+  Value keyTile = getKeyTile(state.slot), valueTile = getValueTile(state.slot);
+  awaitKeys(state.position, state.slot);
   if (keyRotation) {
     TileRotation(keyRotation, elementType, abi, threads, kUnitsAtOnce)
         .emit(b, keyLayout, keyTile, tile.tileN, tile.tileN, firstKey,
               problem.nkv, query.batch, thread);
     b.barrier();
   }
-  Values scores = buildScores(queryFragments);
+  Values scores = buildScores(queryFragments, keyTile);
   scoreTile->applyChain(b, scores, firstKey);
   buildMask(scores, firstKey);
-  {
-    Part part(b, "load_k");
-    state.position = walk->next(b, state.position);
-    // V has landed, and every warp is done with K.
-    waitCopies(b, 0);
-    b.barrier();
-    loadKeyTile(state.position);
-  }
-  buildValueFilter(mode);
+  state.position = walk->next(b, state.position);
+  awaitValues(state.position, state.slot);
+  buildValueFilter(mode, valueTile);
   buildNormalizer(state, scores);
-  buildWeightedSum(state, scores);
+  buildWeightedSum(state, scores, valueTile);
+  state.slot = getNextSlot(state.slot);
   return state;
 }
 
@@ -305,7 +391,8 @@ SmallVector<Values> ForwardKernel::loadQueryFragments(int64_t step) {
   return fragments;
 }
 
-Values ForwardKernel::buildScores(ArrayRef<Values> queryFragments) {
+Values ForwardKernel::buildScores(ArrayRef<Values> queryFragments,
+                                  Value keyTile) {
   Part part(b, "qk");
   LanePosition position = getLanePositionB(b, lane);
   LaneAddress address(b, keyLayout, keyTile, position.row,
@@ -345,23 +432,44 @@ void ForwardKernel::buildMask(Values &scores, Value firstKey) {
 void ForwardKernel::buildNormalizer(LoopState &state,
                                     MutableArrayRef<Value> scores) {
   Part part(b, "normalize");
+  // References stay where they are until a row has outgrown its own by far:
+  // after the first tiles the output is hardly ever rescaled.
   OnlineNormalizer::Style style;
+  style.skipsRescale = true;
+  SmallVector<Values> rows;
+  Values factors;
+  Value isNeeded;
   for (auto [r, row] : llvm::enumerate(state.rows)) {
-    SmallVector<int64_t> indices = scoreShape.getRowIndices(r);
-    Values rowScores = llvm::map_to_vector(
-        indices, [&](int64_t index) { return scores[index]; });
-    Value factor = normalizer.advance(b, row, rowScores, style).factor;
-    normalizer.weigh(b, row, rowScores, style);
-    normalizer.accumulate(b, row, rowScores, style);
-    for (auto [index, weight] : llvm::zip_equal(indices, rowScores))
+    rows.push_back(
+        llvm::map_to_vector(scoreShape.getRowIndices(r),
+                            [&](int64_t index) { return scores[index]; }));
+    OnlineNormalizer::Rescale rescale =
+        normalizer.advance(b, row, rows.back(), style);
+    factors.push_back(rescale.factor);
+    isNeeded = isNeeded ? b.orI(isNeeded, rescale.isNeeded) : rescale.isNeeded;
+  }
+  auto rescale = [&]() -> Values {
+    Values output = state.output;
+    for (auto [r, factor] : llvm::enumerate(factors))
+      for (int64_t index : outputShape.getRowIndices(r))
+        output[index] = b.mulF(output[index], factor);
+    return output;
+  };
+  state.output = isNeeded
+                     ? b.ifElse(isNeeded, ValueRange(state.output).getTypes(),
+                                rescale, [&] { return state.output; })
+                     : rescale();
+  for (auto [r, row] : llvm::enumerate(state.rows)) {
+    normalizer.weigh(b, row, rows[r], style);
+    normalizer.accumulate(b, row, rows[r], style);
+    for (auto [index, weight] :
+         llvm::zip_equal(scoreShape.getRowIndices(r), rows[r]))
       scores[index] = weight;
-    for (int64_t index : outputShape.getRowIndices(r))
-      state.output[index] = b.mulF(state.output[index], factor);
   }
 }
 
-void ForwardKernel::buildWeightedSum(LoopState &state,
-                                     ArrayRef<Value> weights) {
+void ForwardKernel::buildWeightedSum(LoopState &state, ArrayRef<Value> weights,
+                                     Value valueTile) {
   Part part(b, "pv");
   LanePosition position = getLanePositionBTransposed(b, lane);
   LaneAddress address(b, valueLayout, valueTile, position.row,
@@ -386,7 +494,7 @@ void ForwardKernel::buildWeightedSum(LoopState &state,
   }
 }
 
-void ForwardKernel::buildValueFilter(Value mode) {
+void ForwardKernel::buildValueFilter(Value mode, Value valueTile) {
   Part part(b, "value_filter");
   b.ifThen(b.lt(b.i32(Compute), mode), [&] {
     Value keepsFinite = b.eq(mode, FiniteValues);
@@ -430,7 +538,9 @@ Value ForwardKernel::buildEpilogue(LoopState state, Value mode) {
         outputRows->storeStates(b, normalizer, state.rows);
         return {};
       });
-  Value again = b.barrierAny(b.notI(b.eqF(probe, b.f32(0))));
+  // By a vote the assembler sees that whole warps repeat the run. It would keep
+  // registers for what is then diverging shuffles otherwise.
+  Value again = b.anyLane(b.barrierAny(b.notI(b.eqF(probe, b.f32(0)))));
   Value afterCompute = b.select(again, b.i32(FiniteValues), b.i32(NumModes));
   return b.select(b.eq(mode, Compute), afterCompute, b.add(mode, 1));
 }
@@ -454,7 +564,10 @@ void ForwardKernel::storeOutput(ArrayRef<Value> output) {
   }
   b.barrier();
   TileCopy(b, outputLayout, op.getValueHeadDim(), threads, thread)
-      .store(b, getRows(op.getOutput(), query.head, query.firstRow, problem.nq),
+      .store(b,
+             getQueryRows(op.getOutput(),
+                          problem.getHeadBase(b, op.getOutput(), query.batch,
+                                              query.head)),
              staged);
 }
 

@@ -27,35 +27,40 @@ TileCopy::TileCopy(KernelBuilder &b, const SharedLayout &layout,
 }
 
 void TileCopy::forEachChunk(KernelBuilder &b,
-                            function_ref<void(Value, Value)> body) const {
-  int64_t steps = llvm::divideCeil(layout.getRows(), rowsPerStep);
-  auto emitStep = [&](Value row, bool mayEnd) {
-    Value exists;
-    if (mayEnd)
-      exists = b.lt(row, layout.getRows());
-    if (!allChunksUsed) {
-      Value used = b.lt(chunk, layout.getChunks());
-      exists = exists ? b.andI(exists, used) : used;
+                            function_ref<void(const Chunk &)> body) const {
+  int64_t rows = layout.getRows();
+  int64_t steps = llvm::divideCeil(rows, rowsPerStep);
+  auto emitRun = [&](Value start, int64_t count, bool mayEnd) {
+    for (int64_t step = 0; step < count; ++step) {
+      Chunk at{start, step * rowsPerStep, {}, {}};
+      at.sharedOffset = layout.getOffset(b, start, chunk, at.distance);
+      if (mayEnd)
+        at.exists = b.lt(at.getRow(b), rows);
+      body(at);
     }
-    auto emit = [&] { body(row, layout.getOffset(b, row, chunk)); };
-    if (exists)
-      b.ifThen(exists, emit);
-    else
-      emit();
   };
-  bool isRagged = steps * rowsPerStep > layout.getRows();
-  if (steps <= kMaxUnrolledSteps) {
-    for (int64_t step = 0; step < steps; ++step)
-      emitStep(b.add(firstRow, step * rowsPerStep),
-               isRagged && step == steps - 1);
-    return;
-  }
-  int64_t unrolledRows = kMaxUnrolledSteps * rowsPerStep;
-  b.forLoop(b.i32(0), b.i32(layout.getRows()), unrolledRows, [&](Value start) {
-    for (int64_t step = 0; step < kMaxUnrolledSteps; ++step)
-      emitStep(b.add(b.add(firstRow, start), step * rowsPerStep),
-               layout.getRows() % unrolledRows != 0);
-  });
+  auto emit = [&] {
+    if (steps <= kMaxUnrolledSteps)
+      return emitRun(firstRow, steps, steps * rowsPerStep > rows);
+    int64_t unrolledRows = kMaxUnrolledSteps * rowsPerStep;
+    b.forLoop(b.i32(0), b.i32(rows), unrolledRows, [&](Value start) {
+      emitRun(b.add(firstRow, start), kMaxUnrolledSteps,
+              rows % unrolledRows != 0);
+    });
+  };
+  if (allChunksUsed)
+    emit();
+  else
+    b.ifThen(b.lt(chunk, layout.getChunks()), emit);
+}
+
+/// Emits `body`, under the condition if there is one.
+static void emitIf(KernelBuilder &b, Value condition,
+                   function_ref<void()> body) {
+  if (condition)
+    b.ifThen(condition, body);
+  else
+    body();
 }
 
 Value TileCopy::getGlobalAddress(KernelBuilder &b, const Rows &rows,
@@ -65,30 +70,43 @@ Value TileCopy::getGlobalAddress(KernelBuilder &b, const Rows &rows,
   return b.offsetPtr(rows.base, b.shl(element, 1));
 }
 
+Value TileCopy::isValid(KernelBuilder &b, Value rowsLeft,
+                        int64_t distance) const {
+  Value valid = b.lt(b.i32(distance), rowsLeft);
+  if (columns != layout.getColumns())
+    valid = b.andI(valid, b.lt(chunk, columns / SharedLayout::kChunkElements));
+  return valid;
+}
+
 void TileCopy::load(KernelBuilder &b, const Rows &rows, Value tile) const {
-  forEachChunk(b, [&](Value row, Value sharedOffset) {
-    Value globalRow = b.add(rows.first, row);
-    Value valid = b.lt(globalRow, rows.numRows);
-    if (columns != layout.getColumns())
-      valid =
-          b.andI(valid, b.lt(chunk, columns / SharedLayout::kChunkElements));
-    // Addresses stay inside the tensor even where nothing is read.
-    Value address =
-        getGlobalAddress(b, rows, b.min(globalRow, b.sub(rows.numRows, 1)));
-    copyAsync(b, b.offsetPtr(tile, sharedOffset), address, valid);
+  // One product for a run. Where nothing is read, an address may lie outside
+  // the tensor.
+  Value stepBytes = b.mul(rows.stride, 2 * rowsPerStep);
+  Value address, rowsLeft;
+  forEachChunk(b, [&](const Chunk &at) {
+    if (at.distance == 0) {
+      Value globalRow = b.add(rows.first, at.start);
+      address = getGlobalAddress(b, rows, globalRow);
+      rowsLeft = b.sub(rows.numRows, globalRow);
+    } else {
+      address = b.offsetPtr(address, stepBytes);
+    }
+    Value valid = isValid(b, rowsLeft, at.distance);
+    emitIf(b, at.exists, [&] {
+      copyAsync(b, b.offsetPtr(tile, at.sharedOffset), address, valid);
+    });
   });
 }
 
 void TileCopy::store(KernelBuilder &b, const Rows &rows, Value tile) const {
   Type type = VectorType::get({4}, b.getI32Type());
-  forEachChunk(b, [&](Value row, Value sharedOffset) {
-    Value globalRow = b.add(rows.first, row);
-    Value valid = b.lt(globalRow, rows.numRows);
-    if (columns != layout.getColumns())
-      valid =
-          b.andI(valid, b.lt(chunk, columns / SharedLayout::kChunkElements));
+  forEachChunk(b, [&](const Chunk &at) {
+    Value globalRow = b.add(rows.first, at.getRow(b));
+    Value valid = isValid(b, b.sub(rows.numRows, globalRow), 0);
+    if (at.exists)
+      valid = b.andI(valid, at.exists);
     b.ifThen(valid, [&] {
-      Value data = b.load(type, b.offsetPtr(tile, sharedOffset), 16);
+      Value data = b.load(type, b.offsetPtr(tile, at.sharedOffset), 16);
       b.store(data, getGlobalAddress(b, rows, globalRow), 16);
     });
   });
@@ -97,12 +115,14 @@ void TileCopy::store(KernelBuilder &b, const Rows &rows, Value tile) const {
 void TileCopy::transform(KernelBuilder &b, Value tile,
                          function_ref<Value(Value)> transform) const {
   Type type = VectorType::get({4}, b.getI32Type());
-  forEachChunk(b, [&](Value, Value sharedOffset) {
-    Value address = b.offsetPtr(tile, sharedOffset);
-    Value data = b.load(type, address, 16);
-    Values words;
-    for (int64_t word = 0; word < 4; ++word)
-      words.push_back(transform(b.extractElement(data, word)));
-    b.store(b.makeVector(words), address, 16);
+  forEachChunk(b, [&](const Chunk &at) {
+    emitIf(b, at.exists, [&] {
+      Value address = b.offsetPtr(tile, at.sharedOffset);
+      Value data = b.load(type, address, 16);
+      Values words;
+      for (int64_t word = 0; word < 4; ++word)
+        words.push_back(transform(b.extractElement(data, word)));
+      b.store(b.makeVector(words), address, 16);
+    });
   });
 }

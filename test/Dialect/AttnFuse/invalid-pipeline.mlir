@@ -38,6 +38,27 @@
 
 // -----
 
+#pipeline = #attnfuse.pipeline<stages = 2, ping_pong = true, row_order = joint, partial_sums = 1, partial_maxima = 1, skip_rescale = false, product_wait = end>
+// expected-error @below {{expected no stages beside those of the pipeline, got 2}}
+#bad = #attnfuse.schedule<tile_m = 64, tile_n = 64, warps = 4, q_in_registers = false, stages = 2, pipeline = #pipeline>
+
+// -----
+
+// expected-error @below {{expected 1 to 4 stages, got 0}}
+#bad = #attnfuse.schedule<tile_m = 64, tile_n = 64, warps = 4, q_in_registers = false, stages = 0>
+
+// -----
+
+// expected-error @below {{expected 1 to 4 stages, got 5}}
+#bad = #attnfuse.schedule<tile_m = 64, tile_n = 64, warps = 4, q_in_registers = false, key_splits = 2, stages = 5>
+
+// -----
+
+// expected-error @+1 {{expected 'key_splits', 'packed_heads', 'stages' or 'pipeline'}}
+#bad = #attnfuse.schedule<tile_m = 64, tile_n = 64, warps = 4, q_in_registers = false, stages = 2, key_splits = 2>
+
+// -----
+
 // Limits of the machine.
 
 module attributes {attnfuse.target = #attnfuse.target<"sm_80">} {

@@ -56,7 +56,7 @@
 // RUN: attnfuse-run %s --tune-list --chip=sm_90a --function=early --rotation=split | FileCheck %s --check-prefix=LIST
 // LIST: early schedule <tile_m = 128, tile_n = 128, warps = 8, q_in_registers = true, packed_heads = 2, pipeline = <
 // LIST-DAG: early schedule <tile_m = 64, tile_n = 64, {{.*}} pipeline = <
-// LIST-DAG: early schedule <tile_m = 128, tile_n = 64, warps = 8, q_in_registers = true>
+// LIST-DAG: early schedule <tile_m = 128, tile_n = 48, warps = 4, q_in_registers = false, stages = 2>
 // RUN: not attnfuse-run %s --tune-list --function=early 2>&1 | FileCheck %s --check-prefix=NOCHIP
 // NOCHIP: attnfuse-run: error: early: {{.*}}attnfuse.target
 

@@ -10,14 +10,25 @@
 //
 //   load Q; [rotate Q]
 //   for each visited key tile:
-//     K has landed | load V | [rotate K] | S = Q K^T
+//     K has landed | load what there is room for | [rotate K] | S = Q K^T
 //     [score region] | [mask, boundary tiles only]
-//     V has landed, K is free | load next K
-//     S -> P, in registers | O = factor O + P V
+//     V has landed | [load the next K]
+//     S -> P, in registers | [O = factor O] | O += P V
 //   O, log-sum-exp -> memory
 //
-// K and V have one stage each, so that V's load runs under the product with
-// K, and the next K's under the normaliser and the product with V.
+// With one stage there is room for V at the beginning of its step, and for the
+// next K in the middle: V's load runs under the product with K, K's under the
+// normaliser and the product with V. Each has a barrier before it, by which all
+// warps are done with what it overwrites.
+//
+// With more, the tiles lie in a ring of slots. K and V of a tile are one group
+// of copies, issued `stages` - 1 steps ahead into the slot of the step before
+// the present one. One barrier a step says both that all threads' copies have
+// landed and that all warps are done with that slot.
+//
+// The output is rescaled only when a row's reference has grown by more than
+// 2^8, which the final division makes good. (So ptxas also has a place between
+// maxima and exponentials where it need not keep all it could load ahead.)
 //
 // NaN and infinities in V. A masked key has weight 0, but 0 times NaN would
 // reach every row of its tile through the MMA. So when a block's output is not

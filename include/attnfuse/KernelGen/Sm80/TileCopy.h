@@ -42,11 +42,21 @@ public:
                  function_ref<Value(Value)> transform) const;
 
 private:
-  /// Calls `body` with each (row in tile, chunk) of this thread, under a
-  /// condition where the thread may have none.
-  void
-  forEachChunk(KernelBuilder &b,
-               function_ref<void(Value row, Value sharedOffset)> body) const;
+  /// A chunk of this thread, in row `start` + `distance` of the tile. Those of
+  /// a run have the same `start` and follow each other by `rowsPerStep` rows.
+  struct Chunk {
+    Value start;
+    int64_t distance;
+    Value sharedOffset;
+    Value exists; ///< Null where it always does.
+
+    Value getRow(KernelBuilder &b) const { return b.add(start, distance); }
+  };
+  void forEachChunk(KernelBuilder &b,
+                    function_ref<void(const Chunk &)> body) const;
+  /// Whether memory has the chunk `distance` rows behind that with `rowsLeft`
+  /// rows of the matrix left.
+  Value isValid(KernelBuilder &b, Value rowsLeft, int64_t distance) const;
   Value getGlobalAddress(KernelBuilder &b, const Rows &rows, Value row) const;
 
   const SharedLayout &layout;

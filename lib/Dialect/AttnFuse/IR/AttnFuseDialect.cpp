@@ -26,14 +26,15 @@ using namespace mlir::attnfuse;
 //===----------------------------------------------------------------------===//
 
 static ParseResult parseScheduleOptions(AsmParser &parser, int64_t &keySplits,
-                                        int64_t &packedHeads,
+                                        int64_t &packedHeads, int64_t &stages,
                                         PipelineAttr &pipeline) {
   keySplits = 0;
-  packedHeads = 1;
+  packedHeads = stages = 1;
   if (failed(parser.parseOptionalComma()))
     return success();
   for (auto [name, value] : {std::pair("key_splits", &keySplits),
-                             std::pair("packed_heads", &packedHeads)}) {
+                             std::pair("packed_heads", &packedHeads),
+                             std::pair("stages", &stages)}) {
     if (failed(parser.parseOptionalKeyword(name)))
       continue;
     if (parser.parseEqual() || parser.parseInteger(*value))
@@ -44,7 +45,7 @@ static ParseResult parseScheduleOptions(AsmParser &parser, int64_t &keySplits,
   llvm::SMLoc loc = parser.getCurrentLocation();
   if (failed(parser.parseOptionalKeyword("pipeline")))
     return parser.emitError(
-        loc, "expected 'key_splits', 'packed_heads' or 'pipeline'");
+        loc, "expected 'key_splits', 'packed_heads', 'stages' or 'pipeline'");
   if (parser.parseEqual())
     return failure();
   // By its name too, if it has one.
@@ -56,11 +57,14 @@ static ParseResult parseScheduleOptions(AsmParser &parser, int64_t &keySplits,
 }
 
 static void printScheduleOptions(AsmPrinter &printer, int64_t keySplits,
-                                 int64_t packedHeads, PipelineAttr pipeline) {
+                                 int64_t packedHeads, int64_t stages,
+                                 PipelineAttr pipeline) {
   if (keySplits != 0)
     printer << ", key_splits = " << keySplits;
   if (packedHeads != 1)
     printer << ", packed_heads = " << packedHeads;
+  if (stages != 1)
+    printer << ", stages = " << stages;
   if (pipeline) {
     printer << ", pipeline = ";
     printer.printStrippedAttrOrType(pipeline);
@@ -293,7 +297,7 @@ LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t tileM, int64_t tileN, int64_t warps,
                                    bool, int64_t keySplits, int64_t packedHeads,
-                                   PipelineAttr pipeline) {
+                                   int64_t stages, PipelineAttr pipeline) {
   if (warps < 1 || warps > 32)
     return emitError() << "expected 1 to 32 warps, got " << warps;
   // A warp owns whole 16-row MMA tiles, and the weighted sum steps 16 keys.
@@ -317,12 +321,18 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected packed_heads to divide tile_m into "
                           "multiples of 16 rows, got "
                        << packedHeads;
+  if (stages < 1 || stages > kMaxStages)
+    return emitError() << "expected 1 to " << kMaxStages << " stages, got "
+                       << stages;
   if (!pipeline) {
     if (packedHeads != 1)
       return emitError() << "expected packed_heads = 1 without a pipeline, got "
                          << packedHeads;
     return success();
   }
+  if (stages != 1)
+    return emitError() << "expected no stages beside those of the pipeline, "
+                       << "got " << stages;
   if (warps % 4 != 0 || warps > 12)
     return emitError() << "expected 4, 8 or 12 warps with a pipeline, got "
                        << warps;

@@ -125,7 +125,7 @@ KernelTile mlir::attnfuse::getKernelTile(ScheduleAttr schedule) {
   KernelTile tile{
       schedule.getTileM(),        schedule.getTileN(), schedule.getWarps(),
       schedule.getQInRegisters(), std::nullopt,        schedule.getKeySplits(),
-      schedule.getPackedHeads()};
+      schedule.getPackedHeads(),  schedule.getStages()};
   if (PipelineAttr pipeline = schedule.getPipeline())
     tile.pipeline = {pipeline.getStages(),        pipeline.getPingPong(),
                      pipeline.getRowOrder(),      pipeline.getPartialSums(),
@@ -144,7 +144,7 @@ ScheduleAttr mlir::attnfuse::getScheduleAttr(MLIRContext *context,
                           from->skipRescale, from->productWait);
   return ScheduleAttr::get(context, tile.tileM, tile.tileN, tile.warps,
                            tile.qInRegisters, tile.keySplits, tile.packedHeads,
-                           pipeline);
+                           tile.stages, pipeline);
 }
 
 std::optional<KernelTile> mlir::attnfuse::getTileForFewRows(

@@ -218,17 +218,23 @@ def AttnFuse_ScheduleAttr : AttnFuse_Attr<"Schedule", "schedule"> {
     loaded once for all of them. It divides the number of query heads for each
     key head, and needs a pipeline.
 
-    Example: `#attnfuse.schedule<tile_m = 128, tile_n = 64, warps = 4, q_in_registers = false>`
+    `stages`, 1 to 4 and 1 if absent, are the K tiles, and the V tiles, that a
+    block without a `pipeline` has room for (a pipeline states its own). With 1,
+    V is loaded under the product of its step with K, and the next K under the
+    rest of the step; with more, both are loaded `stages - 1` steps ahead.
+
+    Example: `#attnfuse.schedule<tile_m = 128, tile_n = 64, warps = 4, q_in_registers = false, stages = 2>`
   }];
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$warps,
                         "bool":$qInRegisters,
                         DefaultValuedParameter<"int64_t", "0">:$keySplits,
                         DefaultValuedParameter<"int64_t", "1">:$packedHeads,
+                        DefaultValuedParameter<"int64_t", "1">:$stages,
                         OptionalParameter<"::mlir::attnfuse::PipelineAttr">:$pipeline);
   let assemblyFormat = [{
     `<` `tile_m` `=` $tileM `,` `tile_n` `=` $tileN `,` `warps` `=` $warps `,`
     `q_in_registers` `=` $qInRegisters ``
-    custom<ScheduleOptions>($keySplits, $packedHeads, $pipeline) `>`
+    custom<ScheduleOptions>($keySplits, $packedHeads, $stages, $pipeline) `>`
   }];
   let genVerifyDecl = 1;
 }
