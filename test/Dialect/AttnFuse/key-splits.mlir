@@ -5,6 +5,10 @@
 // RUN: sed 's/key_splits = 7/key_splits = 1025/' %s | not attnfuse-opt 2>&1 | FileCheck %s --check-prefix=ATTRIBUTE
 // RUN: sed 's/key_splits = 7/key_splits = x/' %s | not attnfuse-opt 2>&1 | FileCheck %s --check-prefix=MALFORMED
 // RUN: sed 's/key_splits = 7/parts = 7/' %s | not attnfuse-opt 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: sed 's/key_splits = 7/key_splits = 7, key_splits = 7/' %s | not attnfuse-opt 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: sed 's/key_splits = 7/stages = 2, key_splits = 7/' %s | attnfuse-opt | FileCheck %s --check-prefix=ORDER
+
+// ORDER: q_in_registers = false, key_splits = 7, stages = 2>
 
 // The schedule says over how many blocks keys are spread; the pass fills in what is left open.
 
@@ -12,7 +16,7 @@
 // NEGATIVE: error: expected 'key-splits' from 0 to 1024, got -1
 // ATTRIBUTE: error: {{.*}}expected key_splits from 0 to 1024, got 1025
 // MALFORMED: error: {{.*}}expected integer value
-// UNKNOWN: error: {{.*}}expected 'key_splits', 'packed_heads', 'stages' or 'pipeline'
+// UNKNOWN: error: {{.*}}expected 'key_splits', 'packed_heads', 'stages' or 'pipeline', each once
 
 module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // OPEN-LABEL: func.func @chosen

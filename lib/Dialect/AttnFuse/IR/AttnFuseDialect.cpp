@@ -22,7 +22,8 @@ using namespace mlir::attnfuse;
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuseEnums.cpp.inc"
 
 //===----------------------------------------------------------------------===//
-// The end of a schedule: `, key_splits = 4, pipeline = <...>`, either absent
+// The end of a schedule: `, key_splits = 4, pipeline = <...>`, in any order and
+// each once or not at all
 //===----------------------------------------------------------------------===//
 
 static ParseResult parseScheduleOptions(AsmParser &parser, int64_t &keySplits,
@@ -30,29 +31,31 @@ static ParseResult parseScheduleOptions(AsmParser &parser, int64_t &keySplits,
                                         PipelineAttr &pipeline) {
   keySplits = 0;
   packedHeads = stages = 1;
-  if (failed(parser.parseOptionalComma()))
-    return success();
-  for (auto [name, value] : {std::pair("key_splits", &keySplits),
-                             std::pair("packed_heads", &packedHeads),
-                             std::pair("stages", &stages)}) {
-    if (failed(parser.parseOptionalKeyword(name)))
+  SmallVector<std::pair<StringRef, int64_t *>> numbers{
+      {"key_splits", &keySplits},
+      {"packed_heads", &packedHeads},
+      {"stages", &stages}};
+  while (succeeded(parser.parseOptionalComma())) {
+    llvm::SMLoc loc = parser.getCurrentLocation();
+    auto *number = llvm::find_if(numbers, [&](const auto &option) {
+      return succeeded(parser.parseOptionalKeyword(option.first));
+    });
+    if (number != numbers.end()) {
+      if (parser.parseEqual() || parser.parseInteger(*number->second))
+        return failure();
+      numbers.erase(number);
       continue;
-    if (parser.parseEqual() || parser.parseInteger(*value))
+    }
+    if (pipeline || failed(parser.parseOptionalKeyword("pipeline")))
+      return parser.emitError(loc, "expected 'key_splits', 'packed_heads', "
+                                   "'stages' or 'pipeline', each once");
+    // By its name too, if it has one.
+    FailureOr<PipelineAttr> parsed;
+    if (parser.parseEqual() ||
+        failed(parsed = FieldParser<PipelineAttr>::parse(parser)))
       return failure();
-    if (failed(parser.parseOptionalComma()))
-      return success();
+    pipeline = *parsed;
   }
-  llvm::SMLoc loc = parser.getCurrentLocation();
-  if (failed(parser.parseOptionalKeyword("pipeline")))
-    return parser.emitError(
-        loc, "expected 'key_splits', 'packed_heads', 'stages' or 'pipeline'");
-  if (parser.parseEqual())
-    return failure();
-  // By its name too, if it has one.
-  FailureOr<PipelineAttr> parsed = FieldParser<PipelineAttr>::parse(parser);
-  if (failed(parsed))
-    return failure();
-  pipeline = *parsed;
   return success();
 }
 
@@ -316,8 +319,7 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (keySplits < 0 || keySplits > kMaxKeySplits)
     return emitError() << "expected key_splits from 0 to " << kMaxKeySplits
                        << ", got " << keySplits;
-  if (packedHeads < 1 || packedHeads > tileM ||
-      tileM % (16 * packedHeads) != 0)
+  if (packedHeads < 1 || packedHeads > tileM || tileM % (16 * packedHeads) != 0)
     return emitError() << "expected packed_heads to divide tile_m into "
                           "multiples of 16 rows, got "
                        << packedHeads;
