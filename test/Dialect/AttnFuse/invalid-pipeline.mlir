@@ -54,8 +54,8 @@
 
 // -----
 
-// expected-error @+1 {{expected 'key_splits', 'packed_heads', 'stages' or 'pipeline'}}
-#bad = #attnfuse.schedule<tile_m = 64, tile_n = 64, warps = 4, q_in_registers = false, stages = 2, key_splits = 2>
+// expected-error @+1 {{expected 'key_splits', 'packed_heads', 'stages' or 'pipeline', each once}}
+#bad = #attnfuse.schedule<tile_m = 64, tile_n = 64, warps = 4, q_in_registers = false, stages = 2, stages = 2>
 
 // -----
 
