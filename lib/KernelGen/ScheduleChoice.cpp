@@ -35,6 +35,8 @@ constexpr int64_t kMinChosenTileM = 64;
 /// see, and for each tensor that the score chain reads (its addresses).
 constexpr int64_t kRegisterHeadroom = 24;
 constexpr int64_t kRegistersPerScoreOperand = 16;
+/// The same for a second limit of each row.
+constexpr int64_t kWindowRegisters = 4;
 /// MMAs and 16-byte copies of a warp in one step, all of which are unrolled.
 /// More of them take long to compile and gain nothing.
 constexpr int64_t kMaxStepInstructions = 160;
@@ -237,6 +239,8 @@ bool isPreferred(const ScheduleProblem &problem, const KernelTile &tile,
   int64_t registers = isWide ? resources.leastRegisters + kWideRegisterHeadroom
                              : resources.registersPerThread + kRegisterHeadroom;
   registers += problem.numScoreOperands * kRegistersPerScoreOperand;
+  if (problem.windowWidth)
+    registers += kWindowRegisters;
   return registers <= target.maxRegistersPerThread &&
          products + copies <=
              (isWide ? kWideMaxStepInstructions : kMaxStepInstructions);
@@ -419,6 +423,25 @@ mlir::attnfuse::chooseUnpipelinedTile(const ScheduleProblem &problem,
     best = staged;
   llvm::consumeError(std::move(error));
   return best;
+}
+
+KernelTile mlir::attnfuse::leaveRoomForParts(const ScheduleProblem &problem,
+                                             KernelTile tile,
+                                             const TargetInfo &target) {
+  if (tile.pipeline) {
+    // A walk that waits for memory gains nothing by the registers of q.
+    tile.qInRegisters = false;
+    return tile;
+  }
+  if (tile.tileN != kStopgapTileN)
+    return tile;
+  KernelTile smaller = tile;
+  smaller.tileN = 32;
+  if (llvm::Error error = checkTile(problem, smaller, target)) {
+    llvm::consumeError(std::move(error));
+    return tile;
+  }
+  return smaller;
 }
 
 bool mlir::attnfuse::isPreferredTile(const ScheduleProblem &problem,

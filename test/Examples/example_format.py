@@ -99,7 +99,7 @@ class ExampleFormat(TestFormat):
         # Pipelined kernels that rotate q at D = 64, or split keys, are short of a register or two at the
         # start of a block and where rows are computed anew, and so are others of D = 128 that split keys;
         # the aim is 0.
-        limit = 32 if chip == "sm_90a" else 16
+        limit = 32 if chip == "sm_90a" else 0
         if not used or any(int(count) > limit for counts in used for count in counts):
             raise Failure(f"expected at most {limit} bytes of stack and spills, ptxas says:\n{report}")
         # C7519 says where a product waits for registers written before, which costs nothing.

@@ -101,6 +101,11 @@ std::optional<KernelTile> chooseTileForFewRows(const ScheduleProblem &problem,
                                                const KernelTile &tile,
                                                const TargetInfo &target);
 
+/// The tile for a version that splits keys: the place of a part takes registers
+/// through the loop.
+KernelTile leaveRoomForParts(const ScheduleProblem &problem, KernelTile tile,
+                             const TargetInfo &target);
+
 } // namespace mlir::attnfuse
 
 #endif // ATTNFUSE_KERNELGEN_SCHEDULECHOICE_H

@@ -398,7 +398,8 @@ LogicalResult FunctionConverter::addVersions(const FunctionBody &way,
     return op.emitOpError() << llvm::toString(other.takeError());
   other->keySplits = tile.keySplits;
   if (tile.keySplits == 0)
-    addSplitVersion(way, name + "$any_strides", *other, when);
+    addSplitVersion(way, name + "$any_strides",
+                    leaveRoomForParts(*problem, *other, *target), when);
   addVersion(way, name + "$any_strides", *other, when, getNumParts(*other));
   return success();
 }

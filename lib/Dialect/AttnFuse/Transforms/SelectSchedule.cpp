@@ -164,13 +164,9 @@ KernelTile mlir::attnfuse::getTileForSplitKeys(AttentionOp op,
                                                const ScheduleProblem &problem,
                                                const TargetInfo &target) {
   KernelTile tile = getKernelTile(op.getScheduleAttr());
-  if (!tile.pipeline)
-    return tile;
-  tile = getTileForFewRows(op, problem, target).value_or(tile);
-  // The place of a part takes registers through the loop, and a walk that waits
-  // for memory gains nothing by those of q.
-  tile.qInRegisters = false;
-  return tile;
+  if (tile.pipeline)
+    tile = getTileForFewRows(op, problem, target).value_or(tile);
+  return leaveRoomForParts(problem, tile, target);
 }
 
 namespace {
