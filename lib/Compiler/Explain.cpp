@@ -133,9 +133,9 @@ void printAttention(raw_ostream &os, AttentionOp op, const TargetInfo &target) {
   KernelTile tile = getKernelTile(schedule);
   KernelResources resources =
       getKernelResources(getKernelTraits(op), tile, target);
-  os << "  tile: " << tile.tileM << " queries ";
+  os << "  tile: " << tile.getRowsPerHead() << " queries ";
   if (tile.packedHeads != 1)
-    os << "of " << tile.packedHeads << " heads ";
+    os << "of each of " << tile.packedHeads << " heads ";
   os << "x " << tile.tileN << " keys, " << tile.warps << " warps, q in "
      << (tile.qInRegisters ? "registers" : "shared memory");
   if (tile.stages != 1)

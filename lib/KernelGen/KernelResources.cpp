@@ -23,7 +23,7 @@ constexpr int64_t kOtherRegisters = 64;
 constexpr int64_t kLeastOtherRegisters = 55;
 /// What an instruction of any chip can name.
 constexpr int64_t kMostRegisters = 255;
-/// The same where roles are apart: no copies, fewer addresses.
+/// Other registers where roles are apart: no copies, fewer addresses.
 constexpr int64_t kPipelinedRegisters = 32;
 /// What a warpgroup-wide product needs besides its accumulators.
 constexpr int64_t kProductRegisters = 30;
@@ -34,6 +34,16 @@ constexpr int64_t kRegisterUnit = 256;
 PaddedHeadDims::PaddedHeadDims(int64_t headDim, int64_t valueHeadDim)
     : qk(llvm::alignTo(headDim, kHeadDimMultiple)),
       v(llvm::alignTo(valueHeadDim, kHeadDimMultiple)) {}
+
+bool mlir::attnfuse::isPackedEvenly(int64_t tileM, int64_t heads) {
+  if (heads == 1)
+    return true;
+  if (heads < 1 || tileM % heads != 0)
+    return false;
+  int64_t rows = tileM / heads, warpRows = kWarpgroupRows / kWarpgroupWarps;
+  return rows % kWarpgroupRows == 0 ||
+         (rows % warpRows == 0 && kWarpgroupRows % rows == 0);
+}
 
 SharedMemoryPlan::SharedMemoryPlan(const PaddedHeadDims &dims,
                                    const KernelTile &tile) {

@@ -23,9 +23,9 @@ namespace {
 constexpr int64_t kWarpChoices[] = {8, 4, 2, 1};
 constexpr int64_t kRowTileChoices[] = {2, 1};
 constexpr int64_t kTileNChoices[] = {128, 64, 48, 32, 16};
-/// Divides few other sizes: only for wide heads, and where 64 keys take too
-/// many registers.
-constexpr int64_t kStopgapTileN = 48;
+/// Divides few other sizes: only for wide heads, and where kCommonTileN keys
+/// take too many registers.
+constexpr int64_t kStopgapTileN = 48, kCommonTileN = 64;
 /// More rows gain little reuse of keys and waste more at ragged ends.
 constexpr int64_t kMaxChosenTileM = 128;
 /// Fewer rows than this leave schedulers of the SM without a warp, so smaller
@@ -40,9 +40,9 @@ constexpr int64_t kWindowRegisters = 4;
 /// MMAs and 16-byte copies of a warp in one step, all of which are unrolled.
 /// More of them take long to compile and gain nothing.
 constexpr int64_t kMaxStepInstructions = 160;
-/// The same where a warp has two row tiles of a head larger than this. What
-/// bounds such kernels is that each warp reads all of K and V from shared
-/// memory, which half as many warps do half as often.
+/// Of a larger head, what bounds kernels is that each warp reads all of K and V
+/// from shared memory, which half as many warps with two row tiles each do half
+/// as often. So of these more is allowed:
 constexpr int64_t kWideHeadDim = 64;
 constexpr int64_t kWideRegisterHeadroom = 16;
 constexpr int64_t kWideMaxStepInstructions = 224;
@@ -92,13 +92,10 @@ llvm::Error mlir::attnfuse::checkBlocks(const ScheduleProblem &problem,
   return llvm::Error::success();
 }
 
-llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
-                                      const KernelTile &tile,
-                                      const TargetInfo &target) {
-  if (tile.tileM > kMaxTile || tile.tileN > kMaxTile)
-    return makeError("expected tile_m and tile_n of at most " +
-                     Twine(kMaxTile) + ", got " + Twine(tile.tileM) + " and " +
-                     Twine(tile.tileN));
+/// Success if the tile's heads are of one group, in rows that a kernel can
+/// have.
+static llvm::Error checkPackedHeads(const ScheduleProblem &problem,
+                                    const KernelTile &tile) {
   if (!isPackedEvenly(tile.tileM, tile.packedHeads))
     return makeError("expected packed_heads to divide tile_m into 16, 32 or "
                      "multiples of 64 rows, got " +
@@ -108,6 +105,18 @@ llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
                      Twine(problem.packableHeads) +
                      ", the query heads that may share a tile, got " +
                      Twine(tile.packedHeads));
+  return llvm::Error::success();
+}
+
+llvm::Error mlir::attnfuse::checkTile(const ScheduleProblem &problem,
+                                      const KernelTile &tile,
+                                      const TargetInfo &target) {
+  if (tile.tileM > kMaxTile || tile.tileN > kMaxTile)
+    return makeError("expected tile_m and tile_n of at most " +
+                     Twine(kMaxTile) + ", got " + Twine(tile.tileM) + " and " +
+                     Twine(tile.tileN));
+  if (llvm::Error error = checkPackedHeads(problem, tile))
+    return error;
   if (llvm::Error error = checkBlocks(problem, tile))
     return error;
 
@@ -251,7 +260,11 @@ bool isNeedlessStopgap(const ScheduleProblem &problem, KernelTile tile,
                        const TargetInfo &target) {
   if (tile.tileN != kStopgapTileN)
     return false;
-  tile.tileN = 64;
+  tile.tileN = kCommonTileN;
+  if (llvm::Error error = checkTile(problem, tile, target)) {
+    llvm::consumeError(std::move(error));
+    return false;
+  }
   return !isWideTile(problem, tile) || isPreferred(problem, tile, target);
 }
 
@@ -415,14 +428,15 @@ mlir::attnfuse::chooseUnpipelinedTile(const ScheduleProblem &problem,
     }
   }
   // What there is for few queries is too little to be loaded ahead.
+  if (hasFewQueries(problem))
+    return best;
   KernelTile staged = best;
   staged.stages = 2;
-  llvm::Error error = checkTile(problem, staged, target);
-  if (!error && !hasFewQueries(problem) &&
-      estimateTileCost(problem, staged, target) < bestCost)
-    best = staged;
-  llvm::consumeError(std::move(error));
-  return best;
+  if (llvm::Error error = checkTile(problem, staged, target)) {
+    llvm::consumeError(std::move(error));
+    return best;
+  }
+  return estimateTileCost(problem, staged, target) < bestCost ? staged : best;
 }
 
 KernelTile mlir::attnfuse::leaveRoomForParts(const ScheduleProblem &problem,

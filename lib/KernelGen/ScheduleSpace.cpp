@@ -117,11 +117,10 @@ void ScheduleSpace::visitPipelined(const KernelTile &tile,
     other.packedHeads = choosePackedHeads(problem, other.tileM);
     visit(other);
   }
-  for (int64_t heads : {int64_t(1), choosePackedHeads(problem, tile.tileM)}) {
-    KernelTile other = tile;
-    other.packedHeads = heads;
-    visit(other);
-  }
+  // All that can be packed, the loop above has visited.
+  KernelTile unpacked = tile;
+  unpacked.packedHeads = 1;
+  visit(unpacked);
   for (int64_t step : kTileNSteps) {
     KernelTile other = tile;
     other.tileN += step;

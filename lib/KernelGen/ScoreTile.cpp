@@ -25,8 +25,8 @@ void ScoreTile::applyChain(KernelBuilder &b, MutableArrayRef<Value> scores,
   ScorePosition at{query.batch, query.head, {},          {},
                    0,           problem.nq, problem.nkv, problem.numHeads};
   Value threadKey = b.add(firstKey, column);
-  // The tile may stick out of the score matrix, of which no operand has
-  // elements there.
+  // Rows and keys past the ends have no elements in the tensors that the region
+  // reads by them.
   bool staysInside = llvm::any_of(getElementLoads(op), [&](Operation *load) {
     return load != staged.load;
   });

@@ -113,6 +113,10 @@ TEST_F(TensorMapTest, Contiguous) {
   auto again = std::get<TensorMapRequest>((*values)[4]);
   EXPECT_EQ(ofQ.address, again.address);
   EXPECT_FALSE(ofQ == again);
+  again = ofQ;
+  EXPECT_TRUE(ofQ == again);
+  again.box.heads = 2;
+  EXPECT_FALSE(ofQ == again);
 }
 
 TEST_F(TensorMapTest, HeadsSideBySide) {

@@ -49,6 +49,27 @@ TEST(ScheduleChoice, EveryBlockSizeIsServed) {
     }
 }
 
+TEST(ScheduleChoice, BlocksOf48KeysGetTilesOf48) {
+  ScheduleProblem problem(64, 64);
+  problem.queryBlock = 128;
+  problem.keyBlock = 48;
+  KernelTile tile = llvm::cantFail(chooseTile(problem, getTarget("sm_80")));
+  EXPECT_EQ(tile.tileN, 48);
+  problem.keyBlock = 192;
+  tile = llvm::cantFail(chooseTile(problem, getTarget("sm_80")));
+  EXPECT_NE(tile.tileN, 48);
+}
+
+TEST(ScheduleChoice, PartsOfKeysLeaveRoomInRegisters) {
+  ScheduleProblem problem(128, 128);
+  TargetInfo target = getTarget("sm_80");
+  KernelTile tile = llvm::cantFail(chooseUnpipelinedTile(problem, target));
+  EXPECT_EQ(tile.tileN, 48);
+  EXPECT_EQ(leaveRoomForParts(problem, tile, target).tileN, 32);
+  problem.keyBlock = 48;
+  EXPECT_EQ(leaveRoomForParts(problem, tile, target).tileN, 48);
+}
+
 TEST(ScheduleChoice, FewQueriesGetFewRows) {
   TargetInfo target = getTarget("sm_80");
   ScheduleProblem problem(128, 128);

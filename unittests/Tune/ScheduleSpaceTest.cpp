@@ -48,6 +48,7 @@ std::vector<std::pair<std::string, ScheduleProblem>> getProblems() {
   ScheduleProblem &small = add("small blocks", 64, 64);
   small.queryBlock = small.keyBlock = 48;
   add("rotated keys", 128, 128).rotatesKeys = true;
+  add("grouped heads", 128, 128).packableHeads = 4;
   ScheduleProblem &bias = add("bias", 64, 64);
   bias.numScoreOperands = 1;
   bias.staging = Staging::PerQueryAndKey;
@@ -66,6 +67,9 @@ bool differInOneKnob(const KernelTile &a, const KernelTile &b) {
   int count = (a.tileM != b.tileM || a.warps != b.warps) +
               (a.tileN != b.tileN) + (a.qInRegisters != b.qInRegisters) +
               (a.stages != b.stages);
+  // Another tile may hold another number of heads.
+  if (a.tileM == b.tileM)
+    count += a.packedHeads != b.packedHeads;
   if (a.pipeline) {
     const KernelPipeline &p = *a.pipeline, &q = *b.pipeline;
     count += (p.stages != q.stages) + (p.pingPong != q.pingPong) +

@@ -29,7 +29,7 @@ struct AttentionSizes {
   static AttentionSizes get(AttentionOp op);
 };
 
-/// `m` query rows, of which each of `heads` heads has as many, and `n` keys.
+/// `m` query rows, as many of each of `heads` heads, and `n` keys.
 struct TileShape {
   constexpr TileShape(int64_t m, int64_t n, int64_t heads = 1)
       : m(m), n(n), heads(heads) {}

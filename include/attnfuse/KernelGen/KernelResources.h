@@ -65,15 +65,7 @@ struct KernelPipeline {
 
 /// Whether `heads` heads share the rows of a tile such that a warp has rows of
 /// one head, and those of a warpgroup are a box of rows and heads.
-inline bool isPackedEvenly(int64_t tileM, int64_t heads) {
-  if (heads == 1)
-    return true;
-  if (heads < 1 || tileM % heads != 0)
-    return false;
-  int64_t rows = tileM / heads;
-  return rows % kWarpgroupRows == 0 ||
-         (rows % 16 == 0 && kWarpgroupRows % rows == 0);
-}
+bool isPackedEvenly(int64_t tileM, int64_t heads);
 
 /// The tile of one thread block: `#attnfuse.schedule` without MLIR.
 struct KernelTile {
@@ -163,7 +155,8 @@ int64_t getPipelinedBlocksPerSm(const KernelTraits &traits,
 struct KernelResources {
   int64_t sharedMemory;
   /// Of a computing thread. An estimate: fragments and accumulators exactly,
-  /// all else lumped.
+  /// all else lumped. Without a pipeline at most 255, where `leastRegisters`
+  /// allow it.
   int64_t registersPerThread;
   int64_t threads;
   /// What the assembler may give a computing thread where that is fixed: in

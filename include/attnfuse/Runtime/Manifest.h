@@ -43,8 +43,8 @@ struct ManifestCheck {
   std::string message;
 };
 
-/// What one copy by a tensor map moves: of each of `heads` neighbouring heads
-/// `rows` rows, 1 to 256 of both, of getTensorMapColumns().
+/// What one copy by a tensor map moves: `rows` rows of getTensorMapColumns()
+/// columns of each of `heads` neighbouring heads; 1 to 256 of both.
 struct TensorMapBox {
   uint32_t heads = 1, rows = 0;
 

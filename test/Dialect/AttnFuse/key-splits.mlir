@@ -7,7 +7,9 @@
 // RUN: sed 's/key_splits = 7/parts = 7/' %s | not attnfuse-opt 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: sed 's/key_splits = 7/key_splits = 7, key_splits = 7/' %s | not attnfuse-opt 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: sed 's/key_splits = 7/stages = 2, key_splits = 7/' %s | attnfuse-opt | FileCheck %s --check-prefix=ORDER
+// RUN: sed 's/key_splits = 7/pipeline = <stages = 2, ping_pong = true, row_order = rows, partial_sums = 1, partial_maxima = 1, skip_rescale = true, product_wait = end>, key_splits = 7/' %s | attnfuse-opt | FileCheck %s --check-prefix=PIPELINE
 
+// PIPELINE: q_in_registers = false, key_splits = 7, pipeline = <
 // ORDER: q_in_registers = false, key_splits = 7, stages = 2>
 
 // The schedule says over how many blocks keys are spread; the pass fills in what is left open.

@@ -44,11 +44,13 @@ func.func @none_of_four(%q: tensor<?x4x?x64xf16>, %k: tensor<?x1x?x64xf16>) -> t
 
 // 7 divides no tile, 1 of 1 is nothing, and the numbers may be unknown.
 // CHECK-LABEL: func.func @none_of_seven
-// CHECK-NOT:     packed_heads
+// CHECK:         schedule <tile_m = 128, {{.*}}q_in_registers = {{true|false}}, pipeline = <
 func.func @none_of_seven(%q: tensor<?x28x?x128xf16>, %k: tensor<?x4x?x128xf16>) -> tensor<?x28x?x128xf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%k) softmax {scale = 0.125 : f64} : (tensor<?x28x?x128xf16>, tensor<?x4x?x128xf16>, tensor<?x4x?x128xf16>) -> tensor<?x28x?x128xf16>
   return %o : tensor<?x28x?x128xf16>
 }
+// CHECK-LABEL: func.func @unknown
+// CHECK:         schedule <tile_m = 128, {{.*}}q_in_registers = {{true|false}}, pipeline = <
 func.func @unknown(%q: tensor<?x?x?x128xf16>, %k: tensor<?x4x?x128xf16>) -> tensor<?x?x?x128xf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%k) softmax {scale = 0.125 : f64} : (tensor<?x?x?x128xf16>, tensor<?x4x?x128xf16>, tensor<?x4x?x128xf16>) -> tensor<?x?x?x128xf16>
   return %o : tensor<?x?x?x128xf16>
@@ -56,10 +58,14 @@ func.func @unknown(%q: tensor<?x?x?x128xf16>, %k: tensor<?x4x?x128xf16>) -> tens
 
 // Heads that have block lists of their own visit other keys, and a bias of every head is another
 // tile; lists and biases of all heads do not matter.
+// CHECK-LABEL: func.func @lists_of_heads
+// CHECK:         schedule <tile_m = 128, {{.*}}q_in_registers = {{true|false}}, pipeline = <
 func.func @lists_of_heads(%q: tensor<?x8x?x128xf16>, %k: tensor<?x2x?x128xf16>, %rows: tensor<1x8x?xi32>, %columns: tensor<?xi32>) -> tensor<?x8x?x128xf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%k) blocks <128x128>(%rows, %columns) softmax {scale = 0.125 : f64} : (tensor<?x8x?x128xf16>, tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16>, tensor<1x8x?xi32>, tensor<?xi32>) -> tensor<?x8x?x128xf16>
   return %o : tensor<?x8x?x128xf16>
 }
+// CHECK-LABEL: func.func @bias_of_heads
+// CHECK:         schedule <tile_m = 128, {{.*}}q_in_registers = {{true|false}}, pipeline = <
 func.func @bias_of_heads(%q: tensor<?x8x?x128xf16>, %k: tensor<?x2x?x128xf16>, %bias: tensor<1x8x?x?xf16>) -> tensor<?x8x?x128xf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%k) softmax score operands(%bias) {
   ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index, %nq: index, %nkv: index, %hq: index, %t: tensor<1x8x?x?xf16>):

@@ -323,9 +323,9 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected packed_heads to divide tile_m into "
                           "multiples of 16 rows, got "
                        << packedHeads;
-  if (stages < 1 || stages > kMaxStages)
-    return emitError() << "expected 1 to " << kMaxStages << " stages, got "
-                       << stages;
+  if (stages < 1 || stages > kMaxUnpipelinedStages)
+    return emitError() << "expected 1 to " << kMaxUnpipelinedStages
+                       << " stages, got " << stages;
   if (!pipeline) {
     if (packedHeads != 1)
       return emitError() << "expected packed_heads = 1 without a pipeline, got "

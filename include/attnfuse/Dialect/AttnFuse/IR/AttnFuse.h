@@ -43,7 +43,7 @@ constexpr int64_t kMaxExtent = int64_t(1) << 31;
 /// Most blocks that may share the keys of a query tile.
 constexpr int64_t kMaxKeySplits = 1024;
 /// Slots for tiles of K and V of a kernel without a pipeline.
-constexpr int64_t kMaxStages = 4;
+constexpr int64_t kMaxUnpipelinedStages = 4;
 
 /// Lower scores are taken as this (spec S5). A softmax in base 2 can multiply
 /// it by log2(e) without overflow, which the lowest f32 would not survive.

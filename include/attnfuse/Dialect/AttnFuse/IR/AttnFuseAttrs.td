@@ -216,7 +216,10 @@ def AttnFuse_ScheduleAttr : AttnFuse_Attr<"Schedule", "schedule"> {
     `packed_heads`, 1 by default, is how many query heads that share a key head
     a tile has rows of, `tile_m / packed_heads` each: every key tile is then
     loaded once for all of them. It divides the number of query heads for each
-    key head, and needs a pipeline.
+    key head, and needs a pipeline. A head then has 16 or 32 rows of the tile,
+    or a multiple of 64.
+
+    What follows `q_in_registers` may come in any order, each once.
 
     `stages`, 1 to 4 and 1 if absent, are the K tiles, and the V tiles, that a
     block without a `pipeline` has room for (a pipeline states its own). With 1,
