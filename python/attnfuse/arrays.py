@@ -36,6 +36,16 @@ def is_array(value):
     return isinstance(value, (np.ndarray, np.generic)) or is_torch(value)
 
 
+def plain_number(value):
+    """A number of NumPy's or PyTorch's, also an array without dimensions, as Python's; anything else as it
+    is. A tensor that a gradient may be asked of is none: its value changes."""
+    if isinstance(value, (np.ndarray, np.generic)) and not value.ndim:
+        return value.item()
+    if is_torch(value) and not value.ndim and not value.requires_grad:
+        return value.item()
+    return value
+
+
 def describe(value):
     """For messages."""
     if is_torch(value):

@@ -17,7 +17,8 @@ from .block_mask import BlockMask
 from .checks import check_places
 from .errors import CompileError, OperandError
 from .operands import Leaf, fail
-from .printer import finish, function_name
+from .printer import finish
+from .program import function_name
 from .symbol import Symbol
 from .trace import DIMENSION, Trace
 

@@ -14,7 +14,7 @@ from . import arrays, elements
 from .elements import Element
 from .errors import CompileError, OperandError
 from .operands import caller, describe_parameters, fail
-from .symbol import Symbol
+from .symbol import Symbol, describe
 from .symbols import LogSumExp, Mask, Product, Rotation, Scalar, Tensor, Weights
 from .symbols import weighted_sum as _weighted_sum
 from .trace import active_trace
@@ -26,7 +26,7 @@ def _scores(value, block):
     active_trace(block)
     if isinstance(value, Element) and value.kind == "f32" and value.product:
         return value
-    got = value.describe() if isinstance(value, Symbol) else arrays.describe(value)
+    got = describe(value)
     fail(f"{block}: expected scores, which come from af.scaled_dot_product(q, k), got {got}")
 
 
