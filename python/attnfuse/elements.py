@@ -43,8 +43,7 @@ _COUNTERPARTS.update(
     index=f"{_LOAD}, af.float32(i) for np.float32(i)",
     array=f"{_LOAD}, af.float32(i) for np.float32(i)",
     float="write af.tanh, af.exp and the like for functions of math, af.float32 for an index as a number",
-    len="write af.lengths(s) for the numbers of queries and keys; what is computed takes symbols as they "
-    "are, without torch.tensor",
+    len="write af.lengths(s) for the numbers of queries and keys, and x for torch.tensor(x)",
     iter="write what is done to one: it is done to each",
     contains="write comparisons with | between them",
 )

@@ -27,8 +27,8 @@ class FunctionPrinter(Printer):
             trace.own(each)
         output = next((o for o in outputs if isinstance(o, Output)), None)
         if output is None:
-            got = " and ".join(map(describe, outputs)) or "nothing"
-            remedy = "; is its return missing?" if outputs == [None] else ""
+            got = " and ".join(map(describe, outputs))
+            remedy = "; is its return missing?" if outputs[0] is None else ""
             fail(
                 f"the function returns no output: expected af.softmax(s) @ v, got {got}{remedy}",
                 trace.place,
@@ -360,7 +360,7 @@ def _band(mask):
 
 def finish(trace, returned):
     """The program of a traced function that returned ``returned``."""
-    outputs = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+    outputs = list(returned) if isinstance(returned, (tuple, list)) and returned else [returned]
     program = FunctionPrinter(trace, outputs).print()
     program.is_tuple = isinstance(returned, (tuple, list))
     return program

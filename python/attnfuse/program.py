@@ -6,6 +6,8 @@
 
 import re
 
+from . import arrays
+
 
 class Program:
     """A traced function."""
@@ -28,6 +30,8 @@ class Program:
         self.query, self.value = query, value
         #: Of the operands of a call.
         self.checks = checks
+        #: Those that are captured tensors of PyTorch's, which may require gradients.
+        self.captured = [o for o in arguments if o.is_constant and arrays.is_torch(o.value)]
         #: Whether the Python function returned a tuple.
         self.is_tuple = False
 

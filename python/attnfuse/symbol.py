@@ -64,6 +64,9 @@ class Symbol:
         remedy = self.counterparts.get(name, self.remedy)
         fail(f"{self.describe()} cannot go through {what}; {remedy}", error=error)
 
+    def __repr__(self):
+        return f"<{self.describe()}>"
+
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)

@@ -38,9 +38,6 @@ class Scalar(Symbol):
     def __float__(self):
         return float(operator.index(self))
 
-    def __repr__(self):
-        return self.describe()
-
 
 def _fold(function):
     """An operator on the value of a Scalar."""
@@ -112,7 +109,7 @@ class Tensor(Symbol):
         is_load = any(isinstance(each, Element) for each in indices)
         is_part = any(each is None or isinstance(each, (slice, type(...))) for each in indices)
         if is_part or (not is_load and len(indices) != self.ndim):
-            self.refuse("getitem", "[], unless it is an element that is taken by an index for each dimension")
+            self.refuse("getitem", "[], but for an element, by an index for each dimension")
         return load(self, *indices)
 
     def __rmatmul__(self, weights):
@@ -213,5 +210,5 @@ def weighted_sum(weights, value, dtype=None):
     value = weights.trace.tensor(value, "v", "weighted_sum")
     element = value.operand.element
     if dtype is not None:
-        element = arrays.TensorSpec((), dtype).element
+        element = arrays.element_named(dtype, dict.fromkeys((element, "f32")))
     return Output(weights, value, element, caller())

@@ -4,6 +4,7 @@
 # ===-----------------------------------------------------------------------===#
 """One call of a Python function of blocks with symbols in place of its operands."""
 
+import contextlib
 import inspect
 import re
 import threading
@@ -12,7 +13,7 @@ from . import arrays
 from .errors import Error, OperandError
 from .operands import ROLES, Leaf, Operand, caller_frame, defined_at, fail, raised_at
 from .symbol import Symbol, describe
-from .symbols import Scalar, Tensor
+from .symbols import Dimension, Scalar, Tensor
 
 #: Names of dimensions in messages and manifests, with a number after the first of a kind. Operands
 #: have other names.
@@ -46,8 +47,11 @@ class Trace:
         """What ``function`` returns for symbols."""
         before, _active.trace = getattr(_active, "trace", None), self
         self.place = defined_at(function)
+        torch = arrays.loaded_torch()
         try:
-            returned = function(**operands)
+            # What is made of captured tensors has to show that it requires a gradient, for later calls.
+            with torch.enable_grad() if torch else contextlib.nullcontext():
+                returned = function(**operands)
         except Error:
             raise
         except _RAISED as error:
@@ -111,6 +115,8 @@ class Trace:
         if isinstance(value, (Scalar, Tensor)):
             value.operand.refuse(message.replace("{0}", value.operand.describe()))
         described = describe(value)
+        if isinstance(value, Dimension):
+            message = f"{message.partition('; ')[0]}; {value.remedy}"
         message = message.replace("{0}", described)
         names = [name for name, plain in self._plain.items() if plain is value]
         if names:
