@@ -130,9 +130,9 @@ class Element(Symbol):
     def __pow__(self, exponent):
         exponent = arrays.plain_number(exponent)
         is_number = isinstance(exponent, (int, float)) and not isinstance(exponent, bool)
-        if is_number and exponent == round(exponent) and 1 <= abs(exponent) <= 16:
+        if is_number and abs(exponent) in range(1, 17):
             result = self
-            for _ in range(round(abs(exponent)) - 1):
+            for _ in range(int(abs(exponent)) - 1):
                 result = result * self
             return result if exponent > 0 else 1 / result
         got = exponent if is_number else describe(exponent)

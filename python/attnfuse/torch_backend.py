@@ -13,7 +13,7 @@ import ast
 
 import numpy as np
 import torch
-from torch._C import _functorch
+from torch._C import _functorch, _SetExcludeDispatchKeyGuard
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.autograd import forward_ad
 
@@ -25,6 +25,7 @@ from .operands import fits_int64
 from .torch_launch import DTYPES, allocate, bind
 
 _Tensor = torch.Tensor
+_AUTOGRAD = torch._C.DispatchKey.AutogradFunctionality
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _is_grad_enabled = torch.is_grad_enabled
 _is_compiling = torch.compiler.is_compiling
@@ -211,8 +212,8 @@ def _op(number, layout, tensors, scalars):
 def _fake(number, layout, tensors, scalars):
     attention = by_number(number)
     bound = attention.bind((), _unpack(layout, tensors, scalars))
-    # What the function captures, or makes, are tensors with values.
-    with unset_fake_temporarily():
+    # What the function captures, or makes of it, are tensors with values, and may require gradients.
+    with unset_fake_temporarily(), _SetExcludeDispatchKeyGuard(_AUTOGRAD, False):
         program, _ = attention.program(bound, is_launched=False)
     if _is_grad_enabled():
         _check_captured(attention, program.captured)

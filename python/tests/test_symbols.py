@@ -140,6 +140,53 @@ BAD_FUNCTIONS = {
         lambda q, k, v: af.softmax(af.scaled_dot_product(q, k))
         @ np.zeros((2, 2, 21, 16), np.float32),
     ),
+    "no return": (
+        "returns no output: .*got None; is its return missing",
+        lambda q, k, v: None,
+    ),
+    "a word too many": (
+        r"sliding_window\(\) takes .*expected af\.sliding_window\(s, window=None, \*, left=None",
+        lambda q, k, v: af.sliding_window(af.scaled_dot_product(q, k), 3, 0),
+    ),
+    "an unknown option": (
+        r"unexpected keyword argument 'theta'; expected af\.rope\(\*inputs, cos=None",
+        lambda q, k, v: af.rope(q, theta=1e4),
+    ),
+    "slopes for heads": (
+        r"expected an int as num_heads of alibi, got a numpy.ndarray; .*slopes=",
+        lambda q, k, v: af.alibi(af.scaled_dot_product(q, k), np.ones(4, np.float32)),
+    ),
+    "negative bound": (
+        r"expected 'left' to be in \[0, 2\^31\), got -1",
+        lambda q, k, v: af.sliding_window(af.scaled_dot_product(q, k), left=-1) * 2,
+    ),
+    "no sin": (
+        r"rope: sin is missing; write af\.rope\(x, cos, sin\)",
+        lambda q, k, v: af.rope(q, np.ones((64, 8), np.float32)),
+    ),
+    "lse not unpacked": (
+        r"got a tuple; write p, lse = af\.softmax\(s, return_lse=True\)",
+        lambda q, k, v: af.softmax(af.scaled_dot_product(q, k), return_lse=True) @ v,
+    ),
+    "part of q": (r"'q' cannot go through \[\], but for an element", lambda q, k, v: q[0]),
+    "open size": (
+        r"dimension 2 of argument 'q' cannot go through '\*\*'; .*af\.lengths\(s\)",
+        lambda q, k, v: af.scaled_dot_product(q, k, scale=q.shape[2] ** -0.5),
+    ),
+    "open size as an option": (
+        r"expected an int as window .*got dimension 2 of argument 'k'; .*af\.lengths\(s\)",
+        lambda q, k, v: af.sliding_window(af.scaled_dot_product(q, k), k.shape[-2]),
+    ),
+    "open size beside an index": (
+        r"sub: expected a number, got dimension 2 of argument 'k'; .*af\.lengths\(s\)",
+        lambda q, k, v: af.score_mod(
+            af.scaled_dot_product(q, k), lambda s, b, h, i, j: s + (j - k.shape[2])
+        ),
+    ),
+    "loop over a size": (
+        r"dimension 0 of argument 'v' has no value .*af\.lengths\(s\)",
+        lambda q, k, v: range(v.shape[0]),
+    ),
     "inside": (
         r"called inside of another; call the function that it was made of, its \.function",
         lambda q, k, v: causal(q, k, v),
@@ -154,10 +201,18 @@ causal = af.attention(variants.causal)
 def test_bad_function(tensors, case):
     message, function = BAD_FUNCTIONS[case]
     error = refused(message, af.attention(function), *tensors, error=af.CompileError)
-    if case not in ("no output", "scores out"):
-        first = function.__code__.co_firstlineno
-        assert error.filename == __file__ and first <= error.lineno < first + 8
-        assert str(error).startswith(f"{__file__}:{error.lineno}: ")
+    first = function.__code__.co_firstlineno
+    assert error.filename == __file__ and first <= error.lineno < first + 8
+    assert str(error).startswith(f"{__file__}:{error.lineno}: ")
+
+
+#: Symbols that a function keeps beyond its call.
+KEPT = []
+
+
+def keeping(kept, k, v):
+    KEPT[:] = [kept, af.scaled_dot_product(kept, k)]
+    return af.softmax(KEPT[1]) @ v
 
 
 table = np.zeros(64, np.float32)
@@ -212,8 +267,47 @@ BAD_COMPUTATIONS = {
         lambda s, i, j: af.load(table, s),
     ),
     "index as condition": (
-        "expected a condition, got an index; write a comparison",
-        lambda s, i, j: i & j,
+        r"expected a condition, got an index; write a comparison, .*i % 2 for i & 1",
+        lambda s, i, j: i & 1,
+    ),
+    "no parentheses": (
+        r"got an index; .*in parentheses, as \(i > j\) & \(i < 5\)",
+        lambda s, i, j: i > j & i < 5,
+    ),
+    "max": (r"af\.maximum and af\.minimum for max and min", lambda s, i, j: max(s, 0)),
+    "in a tuple": (
+        r"\(x == a\) \| \(x == b\) for x in \(a, b\)",
+        lambda s, i, j: i in (1, 2),
+    ),
+    "np.float32": (r"af\.float32\(i\) for np\.float32\(i\)", lambda s, i, j: s * np.float32(i)),
+    "masked_fill": (
+        r"\.masked_fill; write af\.where\(condition, value, x\)",
+        lambda s, i, j: s.masked_fill(i > j, 0),
+    ),
+    "an array's sum": (
+        r"got a numpy\.ndarray; .*write af\.additive_bias\(s, x\)",
+        lambda s, i, j: s + np.ones((13, 21), np.float32),
+    ),
+    "a mask's sum": (
+        r"got a numpy\.ndarray; hide keys by af\.mask_mod",
+        lambda s, i, j: s + np.ones((13, 21), bool),
+    ),
+    "dictionary": (
+        r"KeyError .*an index has no value to look up; write af\.load",
+        lambda s, i, j: s + {0: 1.0}[i],
+    ),
+    "large float": ("of f32, got an int that is too large", lambda s, i, j: s + 10**400),
+    "large int": ("expected an integer of 64 bits", lambda s, i, j: s + (i + 10**30)),
+    "zero": ("floordiv: expected a divisor that is not 0", lambda s, i, j: s + i // 0),
+    "zero of a remainder": ("mod: expected a divisor that is not 0", lambda s, i, j: s + i % 0),
+    "a string": ("expected a number, got a str; convert", lambda s, i, j: s * "x"),
+    "of another call": (
+        "argument 'kept' is of another call: .*pass them on as arguments",
+        lambda s, i, j: s + af.load(KEPT[0], i),
+    ),
+    "score of another call": (
+        "an element of the scores is of another call",
+        lambda s, i, j: s + KEPT[1],
     ),
 }
 if torch:
@@ -233,8 +327,23 @@ if torch:
                 r"torch\.relu; write af\.maximum",
                 lambda s, i, j: torch.nn.functional.relu(s),
             ),
+            "torch.tensor": (
+                r"write af\.lengths\(s\) .* x for torch\.tensor\(x\)",
+                lambda s, i, j: torch.tensor(s),
+            ),
+            "torch.float32": (
+                "TypeError while the function is traced",
+                lambda s, i, j: s * torch.float32(i),
+            ),
             "torch.cat": (r"torch\.cat; it takes", lambda s, i, j: torch.cat([s, s])),
-            "a tensor": (r"torch\.mul; write af\.load", lambda s, i, j: tensor * s),
+            "a tensor": (
+                r"mul: expected a number, got a torch\.Tensor on cpu; .*af\.load",
+                lambda s, i, j: tensor * s,
+            ),
+            "a mask": (
+                "got a torch.Tensor on cpu; hide keys by af.mask_mod",
+                lambda s, i, j: (tensor > 0) + s,
+            ),
         }
     )
 
@@ -243,6 +352,7 @@ if torch:
 @pytest.mark.filterwarnings("ignore:elementwise comparison")
 def test_bad_computation(tensors, case):
     message, function = BAD_COMPUTATIONS[case]
+    af.attention(keeping)(*tensors)
 
     @af.attention
     def computed(q, k, v):
@@ -287,7 +397,8 @@ def test_captured_arrays_have_their_names(tensors):
         attention = af.attention(
             lambda q, k, v: af.softmax(af.score_mod(af.scaled_dot_product(q, k), function)) @ v
         )
-        refused(f"argument '{name}' has", attention, *tensors)
+        error = refused(f"argument '{name}' has", attention, *tensors)
+        assert str(error).startswith(f"{__file__}:{function.__code__.co_firstlineno}: ")
 
     # Names of operands and of dimensions are taken.
     q = Nq = np.zeros(4, np.float32)
@@ -304,11 +415,17 @@ def test_the_verifier_names_the_python_line(tensors):
     @af.attention
     def negative(q, k, v):
         s = af.scaled_dot_product(q, k)
-        s = af.sliding_window(s, left=-3)  # here
+        s = s + af.load(table, -3)  # here
         return af.softmax(s) @ v
 
-    error = refused(r"expected 'left' to be in .*got -3", negative, *tensors, error=af.CompileError)
-    assert error.filename == __file__ and error.lineno == line_of(negative, "# here")
+    def lower(*operands):
+        return negative.lower(*(x.astype("float16") for x in operands), level="ptx", target="h200")
+
+    # For the CPU as for a GPU.
+    for function in (negative, lower):
+        error = refused("expected index 0 .*got -3", function, *tensors, error=af.CompileError)
+        assert error.filename == __file__ and error.lineno == line_of(negative, "# here")
+        assert ":0: " not in str(error)
 
 
 def test_outside_of_a_function(tensors):
