@@ -65,12 +65,12 @@ def defined_at(function):
     return code and (code.co_filename, code.co_firstlineno)
 
 
-def fail(message, place=None, error=CompileError):
+def fail(message, place=None, error=CompileError, cause=None):
     """Raises a CompileError at the user's line."""
     file, line = place or caller()
     if not file:
-        raise error(message)
-    raise error(f"{file}:{line}: {message}", file, line)
+        raise error(message) from cause
+    raise error(f"{file}:{line}: {message}", file, line) from cause
 
 
 def describe_parameters(function, parameters):

@@ -55,7 +55,7 @@ class Trace:
         except Error:
             raise
         except _RAISED as error:
-            fail(_describe_raised(error), raised_at(error) or self.place)
+            fail(_describe_raised(error), raised_at(error) or self.place, cause=error)
         finally:
             _active.trace = before
         if self.failure:

@@ -203,6 +203,32 @@ def test_bad_function(tensors, case):
 table = np.zeros(64, np.float32)
 
 
+def test_what_a_function_raises(tensors):
+    """Python's own is the cause of the error at the line that it passed last; a user's stays."""
+
+    def helper(scores):
+        return scores.undefined if hasattr(scores, "undefined") else [][1]  # here
+
+    class Mine(Exception):
+        pass
+
+    def complain(error):
+        raise error
+
+    @af.attention
+    def failing(q, k, v):
+        return helper(af.scaled_dot_product(q, k))
+
+    message = "IndexError while the function is traced: list index"
+    error = refused(message, failing, *tensors, error=af.CompileError)
+    lines, start = inspect.getsourcelines(helper)
+    assert error.filename == __file__ and error.lineno == start + 1
+    assert isinstance(error.__cause__, IndexError)
+    for mine in (Mine, AssertionError):
+        with pytest.raises(mine):
+            af.attention(lambda q, k, v: complain(mine()))(*tensors)
+
+
 def test_captured_arrays_have_their_names(tensors):
     def outer():
         biases = np.zeros(5, np.float32)
