@@ -15,7 +15,7 @@ from . import arrays, elements
 from .elements import Element
 from .errors import CompileError, OperandError
 from .operands import caller, describe_parameters, fail
-from .symbol import Symbol, describe
+from .symbol import describe
 from .symbols import LogSumExp, Mask, Product, Rotation, Scalar, Tensor, Weights
 from .symbols import weighted_sum as _weighted_sum
 from .trace import active_trace

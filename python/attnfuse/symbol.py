@@ -4,8 +4,6 @@
 # ===-----------------------------------------------------------------------===#
 """What stands for a value while a function is traced, and what is said where it cannot."""
 
-import numpy as np
-
 from . import arrays
 from .errors import CompileError, SymbolAttributeError
 from .operands import fail
