@@ -4,6 +4,7 @@
 # ===-----------------------------------------------------------------------===#
 """What the package wants to know of NumPy's and PyTorch's arrays, without importing PyTorch."""
 
+import operator
 import sys
 
 import numpy as np
@@ -36,6 +37,16 @@ def is_array(value):
     return isinstance(value, (np.ndarray, np.generic)) or is_torch(value)
 
 
+def plain_number(value):
+    """A number of NumPy's or PyTorch's, also an array without dimensions, as Python's; anything else as it
+    is. A tensor that a gradient may be asked of is none: its value changes."""
+    if isinstance(value, (np.ndarray, np.generic)) and not value.ndim:
+        return value.item()
+    if is_torch(value) and not value.ndim and not value.requires_grad:
+        return value.item()
+    return value
+
+
 def describe(value):
     """For messages."""
     if is_torch(value):
@@ -55,7 +66,7 @@ def device(value):
 
 def conversion(value, name, element):
     """The Python that converts the array that a user knows by ``name``."""
-    dtype = next(dtype for dtype, known in _NUMPY_ELEMENTS.items() if known == element)
+    dtype = dtype_name(element)
     return f"{name}.to(torch.{dtype})" if is_torch(value) else f"{name}.astype('{dtype}')"
 
 
@@ -98,23 +109,41 @@ def element(value, name):
     return _NUMPY_ELEMENTS.get(value.dtype.name, value.dtype.name)
 
 
+def element_named(dtype, expected):
+    """The element type that a dtype stands for, one of ``expected``: a name of MLIR's or NumPy's, or a
+    dtype of NumPy's or PyTorch's."""
+    try:
+        name = dtype if isinstance(dtype, str) or "torch." in str(dtype) else np.dtype(dtype).name
+    except TypeError:
+        name = describe(dtype)
+    name = str(name).replace("torch.", "")
+    known = _NUMPY_ELEMENTS.get(name, name)
+    if known not in expected:
+        raise OperandError(
+            f"dtype: expected one of {', '.join(expected)}, got '{name}'"
+        )
+    return known
+
+
+def dtype_name(element):
+    """NumPy's and PyTorch's name for an element type."""
+    return next(name for name, known in _NUMPY_ELEMENTS.items() if known == element)
+
+
 class TensorSpec:
     """A tensor's element type and sizes, to look at a function's code without data: ``None`` stands
     for a size that is left to run time. ``dtype`` is one of "f16", "bf16", "f32", "i32", "i64"."""
 
     def __init__(self, shape, dtype):
-        names = {
-            "float16": "f16",
-            "bfloat16": "bf16",
-            "float32": "f32",
-            "int32": "i32",
-            "int64": "i64",
-        }
-        dtype = str(dtype).replace("torch.", "")
-        self.element = names.get(dtype, dtype)
-        if self.element not in ("f16", "bf16", "f32", "f64", "i32", "i64"):
-            raise OperandError(f"dtype: expected one of {', '.join(names.values())}, got '{dtype}'")
-        self.shape = tuple(None if size is None else int(size) for size in shape)
+        self.element = element_named(dtype, _NUMPY_ELEMENTS.values())
+        try:
+            self.shape = tuple(None if size is None else operator.index(size) for size in shape)
+        except TypeError:
+            self.shape = None
+        if self.shape is None or any(size is not None and size < 0 for size in self.shape):
+            raise OperandError(
+                f"shape: expected a tuple of ints of at least 0 and None, got {shape!r}"
+            )
 
     def __repr__(self):
         return f"TensorSpec({self.shape}, '{self.element}')"

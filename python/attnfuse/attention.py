@@ -16,8 +16,9 @@ from . import arrays, cache, native
 from .block_mask import BlockMask
 from .checks import check_places
 from .errors import CompileError, OperandError
-from .operands import Leaf, fail
-from .printer import finish, function_name
+from .operands import Leaf, defined_at, fail
+from .printer import finish
+from .program import function_name
 from .symbol import Symbol
 from .trace import DIMENSION, Trace
 
@@ -62,14 +63,21 @@ class Attention:
 
     def _read_parameters(self, function):
         parameters = list(inspect.signature(function).parameters.values())
+        problem = None
         for parameter in parameters:
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                raise CompileError(
-                    f"{self.name}: expected named parameters, got '{parameter}'; operands are told "
-                    "apart by their names"
+                problem = (
+                    f"expected named parameters, got '{parameter}'; operands are told apart by their names"
                 )
-        if sum(p.kind is not p.KEYWORD_ONLY for p in parameters) < 3:
-            raise CompileError(f"{self.name}: expected at least the parameters q, k and v")
+        if parameters and parameters[0].name in ("self", "cls"):
+            problem = (
+                f"expected a function of (q, k, v, ...), got a method of '{parameters[0].name}'; write "
+                "@staticmethod above @af.attention, or define it outside of the class"
+            )
+        elif sum(p.kind is not p.KEYWORD_ONLY for p in parameters) < 3:
+            problem = "expected at least the parameters q, k and v"
+        if problem:
+            fail(f"{self.name}: {problem}", defined_at(function))
         return parameters
 
     # ===---------------------------------------------------------------------===#
@@ -298,11 +306,19 @@ def _flatten(bound):
                 "made of, its .function"
             )
         else:
-            raise OperandError(
-                f"argument '{name}': expected an array, an int or a block mask, got "
-                f"{arrays.describe(value)}; convert it to a NumPy array or a torch tensor"
-            )
+            refuse_kind(name, value)
     return leaves, tuple(structure)
+
+
+def refuse_kind(name, value):
+    """Raises the OperandError of a value that is nothing that a call may give."""
+    remedy = "convert it to a NumPy array or a torch tensor"
+    if name == "block_mask" or callable(value) or type(value).__name__ == "BlockMask":
+        remedy = "make block masks by af.create_block_mask(predicate, Q_LEN=..., KV_LEN=...)"
+    raise OperandError(
+        f"argument '{name}': expected an array, an int or a block mask, got {arrays.describe(value)}; "
+        f"{remedy}"
+    )
 
 
 def _is_constant(value):

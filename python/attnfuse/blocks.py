@@ -9,12 +9,13 @@ mean is in docs/spec.md.
 """
 
 import math
+import operator
 
 from . import arrays, elements
 from .elements import Element
 from .errors import CompileError, OperandError
 from .operands import caller, describe_parameters, fail
-from .symbol import Symbol
+from .symbol import describe
 from .symbols import LogSumExp, Mask, Product, Rotation, Scalar, Tensor, Weights
 from .symbols import weighted_sum as _weighted_sum
 from .trace import active_trace
@@ -26,7 +27,7 @@ def _scores(value, block):
     active_trace(block)
     if isinstance(value, Element) and value.kind == "f32" and value.product:
         return value
-    got = value.describe() if isinstance(value, Symbol) else arrays.describe(value)
+    got = describe(value)
     fail(f"{block}: expected scores, which come from af.scaled_dot_product(q, k), got {got}")
 
 
@@ -37,20 +38,22 @@ def _align(align, block):
     return align
 
 
+#: Options that are ints, and where arrays belong.
+_OF_ARRAYS = {"offset": "positions=... for a position of each element", "num_heads": "slopes=... for slopes"}
+
+
 def _bound(value, name, block):
     if value is None:
         return None
-    if (
-        isinstance(value, Symbol)
-        and not isinstance(value, Scalar)
-        or not hasattr(value, "__index__")
-    ):
+    number = value if isinstance(value, Scalar) else arrays.plain_number(value)
+    if not isinstance(number, (int, Scalar)):
+        also = f", or {_OF_ARRAYS[name]}" if name in _OF_ARRAYS else ""
         active_trace(block).refuse(
             value,
             f"{block}: {name}",
-            f"expected an int as {name} of {block}, got {{0}}; pass int(...)",
+            f"expected an int as {name} of {block}, got {{0}}; pass int(...){also}",
         )
-    return int(value.__index__())
+    return operator.index(number)
 
 
 # ===-----------------------------------------------------------------------===#
@@ -68,6 +71,8 @@ def rope(*inputs, cos=None, sin=None, interleaved=False, offset=None, positions=
     """
     trace = active_trace("rope")
     tensors, tables = inputs[: 2 - len(inputs) % 2], inputs[2 - len(inputs) % 2 :]
+    if len(inputs) == 2 and not tables and not _may_be_rotated(inputs[1]):
+        fail("rope: sin is missing; write af.rope(x, cos, sin), or af.rope(q, k) to rotate both")
     if len(tables) not in (0, 2) or any(isinstance(t, Tensor) and t.ndim == 4 for t in tables):
         fail("rope: expected rope(q, k), rope(x, cos, sin) or rope(q, k, cos, sin)")
     tensors = [trace.tensor(tensor, "rotated", "rope") for tensor in tensors]
@@ -95,6 +100,10 @@ def rope(*inputs, cos=None, sin=None, interleaved=False, offset=None, positions=
         rotation = Rotation(tensor, cos, sin, pairing, static_offset, offset, positions, place)
         rotated.append(Tensor(trace, tensor.operand, rotation))
     return rotated[0] if len(rotated) == 1 else tuple(rotated)
+
+
+def _may_be_rotated(value):
+    return value.ndim == 4 if isinstance(value, Tensor) or arrays.is_array(value) else True
 
 
 def scaled_dot_product(q, k, scale=None):
@@ -137,8 +146,9 @@ def sliding_window(s, window=None, *, left=None, right=None, align="bottom_right
     ``left`` and ``right`` count the keys before and after the query's own that are kept, and a bound
     that is left out is infinite."""
     s = _scores(s, "sliding_window")
+    given = {"left": left, "right": right}
     size = _bound(window, "window", "sliding_window")
-    left, right = _bound(left, "left", "sliding_window"), _bound(right, "right", "sliding_window")
+    left, right = (_bound(bound, name, "sliding_window") for name, bound in given.items())
     if size is not None:
         if left is not None or right is not None:
             fail("sliding_window: expected a window, or left and right, got both")
@@ -146,6 +156,11 @@ def sliding_window(s, window=None, *, left=None, right=None, align="bottom_right
             message = f"expected at least 1, got {size}; a query's own key is one"
             s.trace.refuse(window, "sliding_window: window", message)
         left = right = size - 1
+    for name, bound in (("left", left), ("right", right)):
+        if bound is not None and not 0 <= bound < 2**31:
+            message = f"expected '{name}' to be in [0, 2^31), got {bound}; leave it out for an unbounded side"
+            culprit = given[name] if size is None else window
+            s.trace.refuse(culprit, f"sliding_window: {name}", message)
     return _mask(s, Mask("window", _align(align, "sliding_window"), left, right, place=caller()))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import arrays
 from .errors import OperandError
-from .operands import ROLES, shape_text
+from .operands import ROLES, shape_text, title
 
 #: What is counted in a dimension.
 _NOUNS = {
@@ -86,7 +86,7 @@ class Checks:
             if this.element != other.element:
                 cast = "to" if arrays.is_torch(this.value) else "astype"
                 raise OperandError(
-                    f"argument '{this.name}' has {this.element} elements where '{other.name}' has "
+                    f"{title(this)} has {this.element} elements where '{other.name}' has "
                     f"{other.element}: {_ALIKE[use.role]} need one element type; convert one of them, "
                     f"as by {this.name}.{cast}({other.name}.dtype)"
                 )
@@ -101,7 +101,7 @@ class Checks:
                     continue
                 if size == 0 and dim in _AT_LEAST_ONE:
                     raise OperandError(
-                        f"argument '{this.name}' has no {_NOUNS[dim]}: give it at least 1 (dimension "
+                        f"{title(this)} has no {_NOUNS[dim]}: give it at least 1 (dimension "
                         f"{axis} of {shape_text(use.dims)}); got the shape {shape_text(this.shape)}"
                     )
                 other, expected = first.setdefault((dim, use.scope), (this, size))
@@ -111,7 +111,7 @@ class Checks:
                         f"of {shape_text(use.dims)}" if role.shapes else "is indexed by these alone"
                     )
                     raise OperandError(
-                        f"argument '{_name(this)}' has {_count(size, dim)} where '{_name(other)}' has "
+                        f"{title(this)} has {_count(size, dim)} where '{_name(other)}' has "
                         f"{expected}: '{_name(other)}' and '{_name(this)}' need the same number of "
                         f"{_NOUNS[dim]}{also} (dimension {axis} {place}); got the shapes "
                         f"{shape_text(other.shape)} and {shape_text(this.shape)}"
@@ -122,7 +122,7 @@ class Checks:
         heads, groups = query.shape[1], key.shape[1]
         if heads % groups if groups else heads:
             raise OperandError(
-                f"argument '{query.name}' has {_count(heads, 'Hq')} where '{key.name}' has {groups}: the heads "
+                f"{title(query)} has {_count(heads, 'Hq')} where '{key.name}' has {groups}: the heads "
                 f"of '{query.name}' have to be a multiple of those of '{key.name}' (dimension 1 of [B, "
                 "H, N, D]); repeat or drop some, or transpose arrays that are [B, N, H, D]; got the "
                 f"shapes {shape_text(query.shape)} and {shape_text(key.shape)}"
@@ -140,7 +140,7 @@ class Checks:
             size = tensor.shape[2]
             if count is not None and _is_known(size) and -(-size // block) != count:
                 raise OperandError(
-                    f"argument '{_name(rows)}' has {count} blocks of {block} {noun} where "
+                    f"{title(rows)} has {count} blocks of {block} {noun} where "
                     f"'{tensor.name}' has {size} {noun}: make it for these, by "
                     f"af.create_block_mask(..., {option}={size})"
                 )
@@ -168,7 +168,7 @@ class Checks:
             for block in mask.blocks[2:4]:
                 if block % _GPU_BLOCK:
                     raise OperandError(
-                        f"argument '{_name(mask.blocks[0].operand)}': expected blocks of a multiple of "
+                        f"{title(mask.blocks[0].operand)}: expected blocks of a multiple of "
                         f"{_GPU_BLOCK} for a GPU, got {block}; make it by af.create_block_mask(..., "
                         f"BLOCK_SIZE={block + -block % _GPU_BLOCK})"
                     )
@@ -179,9 +179,10 @@ def _check_rotation(tensor, rotation, leaves):
     (rows, columns), features, length = table.shape, tensor.shape[3], tensor.shape[2]
     if 2 * columns > features:
         raise OperandError(
-            f"argument '{table.name}' has {columns} columns, one for two features, where "
+            f"{title(table)} has {columns} columns, one for two features, where "
             f"'{tensor.name}' has {features} features: expected at most {features // 2}; make it by "
-            f"af.build_rope_cache(length, {features - features % 2})"
+            f"af.build_rope_cache(length, {features - features % 2}), or pass {table.name}[:, "
+            f":{features // 2}] of one that has each angle twice, as transformers' have"
         )
     if rotation.positions is not None:
         return
@@ -193,12 +194,12 @@ def _check_rotation(tensor, rotation, leaves):
         start += offset.value
         if start < 0:
             raise OperandError(
-                f"argument '{offset.name}': expected an offset of at least 0, which is the first row "
+                f"{title(offset)}: expected an offset of at least 0, which is the first row "
                 f"of the rotary table, got {offset.value}"
             )
     if _is_known(rows) and _is_known(length) and rows < start + length:
         raise OperandError(
-            f"argument '{table.name}' is too short: expected at least {start + length} rows for "
+            f"{title(table)} is too short: expected at least {start + length} rows for "
             f"{length} positions of '{tensor.name}' from {start}, got {rows}; make it by "
             f"af.build_rope_cache({start + length}, {2 * columns})"
         )

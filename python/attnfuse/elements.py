@@ -9,9 +9,10 @@ import operator
 import numpy as np
 
 from . import arrays
-from .operands import caller, fail
-from .symbol import Symbol
+from .operands import caller, fail, fits_int64
+from .symbol import Symbol, describe
 from .symbols import Scalar, Tensor
+from .trace import active_trace
 
 _LOAD = "write af.load(table, index, ...) for table[index]"
 
@@ -27,6 +28,7 @@ _COUNTERPARTS.update(
     relu="write af.maximum(x, 0)",
     sigmoid="write 1 / (1 + af.exp(-x))",
     square="write x * x",
+    masked_fill="write af.where(condition, value, x)",
     logical_and="write &",
     logical_or="write |",
     logical_not="write ~",
@@ -35,12 +37,13 @@ _COUNTERPARTS.update(
     take=_LOAD,
     __getitem__=_LOAD,
     # Questions.
-    bool="write & | ~ for 'and', 'or' and 'not', (a <= x) & (x < b) for a <= x < b, and "
-    "af.where(condition, x, y) for 'if'",
-    index=_LOAD,
-    array=_LOAD,
+    bool="write & | ~ for 'and', 'or' and 'not', (a <= x) & (x < b) for a <= x < b, "
+    "af.where(condition, x, y) for 'if', af.maximum and af.minimum for max and min, and "
+    "(x == a) | (x == b) for x in (a, b)",
+    index=f"{_LOAD}, af.float32(i) for np.float32(i)",
+    array=f"{_LOAD}, af.float32(i) for np.float32(i)",
     float="write af.tanh, af.exp and the like for functions of math, af.float32 for an index as a number",
-    len="write af.lengths(s) for the numbers of queries and keys",
+    len="write af.lengths(s) for the numbers of queries and keys, and x for torch.tensor(x)",
     iter="write what is done to one: it is done to each",
     contains="write comparisons with | between them",
 )
@@ -125,18 +128,21 @@ class Element(Symbol):
         return absolute(self)
 
     def __pow__(self, exponent):
-        if isinstance(exponent, int) and 1 <= exponent <= 16:
+        exponent = arrays.plain_number(exponent)
+        is_number = isinstance(exponent, (int, float)) and not isinstance(exponent, bool)
+        if is_number and abs(exponent) in range(1, 17):
             result = self
-            for _ in range(exponent - 1):
+            for _ in range(int(abs(exponent)) - 1):
                 result = result * self
-            return result
+            return result if exponent > 0 else 1 / result
+        got = exponent if is_number else describe(exponent)
         fail(
-            f"expected a constant integer exponent from 1 to 16, got {exponent!r}; write af.sqrt(x) for "
-            "x ** 0.5, af.exp2(y * af.log2(x)) for x ** y"
+            f"expected a constant integer exponent from 1 to 16 or -16 to -1, got {got}; write af.sqrt(x) "
+            "for x ** 0.5, af.exp2(y * af.log2(x)) for x ** y"
         )
 
     def __rpow__(self, base):
-        fail(f"expected a constant exponent; write af.exp2(x) for 2 ** x, got {base!r} ** x")
+        fail(f"expected a constant exponent; write af.exp2(x) for 2 ** x, got {describe(base)} ** x")
 
     def __lt__(self, other):
         return compare("lt", self, other)
@@ -181,9 +187,12 @@ class Element(Symbol):
 
 
 def _trace_of(values, what):
-    for value in values:
-        if isinstance(value, (Element, Tensor, Scalar)):
-            return value.trace
+    """The trace that is going on, which has to be that of ``values``: at least one is a symbol."""
+    if any(isinstance(value, Symbol) for value in values):
+        trace = active_trace(what)
+        for value in values:
+            trace.own(value)
+        return trace
     fail(
         f"{what}: expected scores or an index among the operands; it is called with these inside of an "
         "@af.attention function, where other numbers and arrays take NumPy's functions"
@@ -198,16 +207,19 @@ def as_kind(trace, value, kind, what):
     """``value``, a number or an element, as one of ``kind``."""
     if isinstance(value, Scalar):
         value = operator.index(value)
-    if isinstance(value, np.generic):
-        value = value.item()
+    given, value = value, arrays.plain_number(value)
     if isinstance(value, bool):
         if kind == "i1":
             return constant(trace, value, "i1")
-        fail(f"{what}: expected a number, got {value}")
-    if isinstance(value, int) and kind == "index":
+    elif isinstance(value, int) and kind == "index":
+        if not fits_int64(value):
+            fail(f"{what}: expected an integer of 64 bits, from -2**63 to 2**63 - 1, got a larger one")
         return constant(trace, value, "index")
-    if isinstance(value, (int, float)) and kind == "f32":
-        return constant(trace, float(value), "f32")
+    elif isinstance(value, (int, float)) and kind == "f32":
+        try:
+            return constant(trace, float(value), "f32")
+        except OverflowError:
+            fail(f"{what}: expected a number of f32, got an int that is too large; write math.inf")
     if isinstance(value, Element):
         if value.kind == kind:
             return value
@@ -215,10 +227,25 @@ def as_kind(trace, value, kind, what):
             return Element(trace, "f32", "to_float", (value,))
         remedy = _REMEDIES[kind, value.kind]
         fail(f"{what}: expected {_KINDS[kind]}, got {value.describe()}; {remedy}")
-    got = value.describe() if isinstance(value, Symbol) else arrays.describe(value)
-    is_table = arrays.is_array(value) or isinstance(value, Tensor)
-    remedy = "; take its elements by af.load(x, indices...)" if is_table else ""
-    fail(f"{what}: expected {_KINDS[kind]}, got {got}{remedy}")
+    trace.refuse(given, what, f"expected {_KINDS[kind]}, got {{0}}; {_remedy(value)}")
+
+
+def _remedy(value):
+    """For what cannot be a number, an index or a condition."""
+    if isinstance(value, Symbol) and not isinstance(value, Tensor):
+        return value.remedy
+    if not arrays.is_array(value) and not isinstance(value, Tensor):
+        return "convert it by float(...) or int(...)"
+    element = value.operand.element if isinstance(value, Tensor) else arrays.element(value, "x")
+    if element == "bool":
+        return (
+            "hide keys by af.mask_mod(s, lambda b, h, i, j: af.load(x, i, j) != 0), with x in int32; or "
+            "make a bias of 0 and -inf of it for af.additive_bias(s, x)"
+        )
+    return (
+        "take its elements by af.load(x, indices...), or write af.additive_bias(s, x) for the sum of scores "
+        "and an array"
+    )
 
 
 _KINDS = {"f32": "a number", "index": "an integer or an index", "i1": "a condition"}
@@ -229,7 +256,8 @@ _REMEDIES = {
     ("index", "i1"): "write af.where(condition, 1, 0)",
     ("index", "f32"): "write integers, indices and what // and % make of them",
     ("i1", "f32"): "write a comparison, as x > 0",
-    ("i1", "index"): "write a comparison, as i != 0",
+    ("i1", "index"): "write a comparison, as i != 0, in parentheses, as (i > j) & (i < 5), for & | ^ bind "
+    "more tightly than < and ==; and i % 2 for i & 1",
 }
 
 
@@ -249,6 +277,8 @@ def arithmetic(name, lhs, rhs):
 def integers(name, lhs, rhs):
     trace = _trace_of((lhs, rhs), name)
     args = tuple(as_kind(trace, value, "index", name) for value in (lhs, rhs))
+    if args[1].op == "constant" and args[1].facts["value"] == 0:
+        fail(f"{name}: expected a divisor that is not 0")
     return Element(trace, "index", name, args)
 
 
@@ -299,7 +329,7 @@ def to_float(value):
 
 def load(tensor, *indices):
     """An element of a tensor, at indices of the score matrix."""
-    trace = _trace_of((tensor,) + indices, "load")
+    trace = active_trace("load")
     operand = trace.tensor(tensor, "table", "load").operand
     if len(indices) != len(operand.guards):
         count, (file, line) = len(indices), caller()

@@ -6,7 +6,8 @@
 
 Who has to change something decides the class: the line that calls (OperandError), or the function
 that is called (CompileError). Python's own TypeError, IndexError and the like are never raised for
-what a user passes or writes in blocks.
+what a user passes to an attention function or writes in one: those that a traced function runs into
+become CompileErrors at its line.
 """
 
 
@@ -38,4 +39,5 @@ class SymbolAttributeError(CompileError, AttributeError):
 
 
 class GradientError(Error, RuntimeError):
-    """A gradient is asked for, and there is no backward pass yet."""
+    """A gradient is asked for, of an operand or of a captured tensor, and there is no backward pass
+    yet."""

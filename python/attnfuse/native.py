@@ -221,6 +221,8 @@ class CpuFunction:
             source, len(source), function.encode(), diagnostics.handler, None
         )
         if not self._handle:
+            # What the compiler says has the line, which what the code for the host lacks may not.
+            compile_module(text, None, "linalg")
             raise diagnostics.error()
 
     def run(self, arguments, results):

@@ -26,14 +26,19 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 
 
-def caller_frame():
-    """The innermost frame outside of this package, and of the libraries whose functions it answers
-    for; or None."""
+def _is_users(frame):
+    """Whether a frame is outside of this package, and of the libraries whose functions it answers
+    for."""
     torch = arrays.loaded_torch()
     skipped = (_PACKAGE, _NUMPY, "<__array_function__")
     skipped += (os.path.dirname(torch.__file__) + os.sep,) if torch else ()
+    return not frame.f_code.co_filename.startswith(skipped)
+
+
+def caller_frame():
+    """The innermost frame of the user's; or None."""
     frame = sys._getframe(1)
-    while frame and frame.f_code.co_filename.startswith(skipped):
+    while frame and not _is_users(frame):
         frame = frame.f_back
     return frame
 
@@ -44,10 +49,28 @@ def caller():
     return (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
 
 
-def fail(message, place=None, error=CompileError):
+def raised_at(error):
+    """(file, line) of the user's code that an exception passed last."""
+    place, trace = None, error.__traceback__
+    while trace:
+        if _is_users(trace.tb_frame):
+            place = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
+    return place
+
+
+def defined_at(function):
+    """(file, line) of a function; None of one that has no Python."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return code and (code.co_filename, code.co_firstlineno)
+
+
+def fail(message, place=None, error=CompileError, cause=None):
     """Raises a CompileError at the user's line."""
     file, line = place or caller()
-    raise error(f"{file}:{line}: {message}", file, line)
+    if not file:
+        raise error(message) from cause
+    raise error(f"{file}:{line}: {message}", file, line) from cause
 
 
 def describe_parameters(function, parameters):
@@ -92,7 +115,9 @@ def shape_text(sizes):
 class Role:
     """What an argument is for, and so what it may be."""
 
-    def __init__(self, name, elements, shapes=None, static="", broadcast="", hint=""):
+    def __init__(
+        self, name, elements, shapes=None, static="", broadcast="", hint="", reshape="reshape it"
+    ):
         self._name = name
         self.elements = elements
         #: The names of dimensions, by rank; None where any shape will do.
@@ -101,6 +126,8 @@ class Role:
         self.static, self.broadcast = static.split(), broadcast.split()
         #: The remedy for an array of bools, a mask; {0} is for its conversion.
         self.hint = hint
+        #: The remedy for an array of another rank; {0} is its name.
+        self.reshape = reshape
 
     def __str__(self):
         shapes = self.shapes.values() if self.shapes and not self.broadcast else ()
@@ -111,13 +138,19 @@ class Role:
         return self.shapes[rank] if self.shapes else [None] * rank
 
 
+#: Tables of transformers are [B, N, R], and have each angle twice.
+_PART = (
+    "pass {0}[0], where positions are alike in the batch, and of tables that have each angle twice, as "
+    "transformers' have, {0}[0, :, :R // 2]"
+)
+
 ROLES = {
     "q": Role("q", FLOATS, ["B Hq Nq D"], static="Hq D"),
     "k": Role("k", FLOATS, ["B Hkv Nkv D"], static="Hkv D"),
     "v": Role("v", FLOATS, ["B Hkv Nkv Dv"], static="Hkv Dv"),
     "rotated": Role("q or k", FLOATS, ["B H N D"], static="H D"),
-    "cos": Role("cos", FLOATS, ["P R/2"], static="R/2"),
-    "sin": Role("sin", FLOATS, ["P R/2"], static="R/2"),
+    "cos": Role("cos", FLOATS, ["P R/2"], static="R/2", reshape=_PART),
+    "sin": Role("sin", FLOATS, ["P R/2"], static="R/2", reshape=_PART),
     "positions": Role("positions", INTS, ["N", "B N"]),
     "slopes": Role("slopes", ("f32",), ["Hq", "B Hq"], static="Hq"),
     "bias": Role(
@@ -168,6 +201,16 @@ class Leaf:
         return Leaf(name, "i64", None, value)
 
 
+def title(leaf):
+    """For messages, a leaf or an operand: the name that the user's code has for it; of a captured array
+    also the line, for it may have none."""
+    # Lists are parts of a block mask.
+    name = leaf.name.partition(".")[0]
+    if getattr(leaf, "is_constant", False):
+        return f"{leaf.place[0]}:{leaf.place[1]}: argument '{name}'"
+    return f"argument '{name}'"
+
+
 class Operand:
     """An argument of the function that is being traced."""
 
@@ -177,6 +220,8 @@ class Operand:
         self.shape = leaf.shape
         self.value = leaf.value
         self.is_constant = is_constant
+        #: Where a captured array is used first.
+        self.place = caller() if is_constant else None
         #: For an int: its value, once the program depends on it.
         self.guard = ANY
         self.guards = None if leaf.shape is None else [ANY] * len(leaf.shape)
@@ -200,22 +245,27 @@ class Operand:
             span = str(ranks[0]) if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
             self.refuse(
                 f"expected {role} of {span} dimensions, got {rank} (shape {list(self.shape)}); "
-                "reshape it"
+                + role.reshape.replace("{0}", self.name)
             )
         for axis, (dim, size) in enumerate(zip(role.dims(rank), self.shape)):
             if dim in role.static:
-                if size is None:
-                    self.refuse(f"dimension {axis} is part of the compiled code; give its size")
-                self.guards[axis] = int(size)
+                self.compile_in(axis)
             elif dim in role.broadcast and self.guards[axis] is ANY:
                 self.guards[axis] = 1 if size == 1 else NOT_ONE
+
+    def compile_in(self, axis):
+        """The size of a dimension, on which the code comes to depend."""
+        if self.shape[axis] is None:
+            self.refuse(f"dimension {axis} is part of the compiled code; give its size")
+        self.guards[axis] = int(self.shape[axis])
+        return self.guards[axis]
 
     def describe(self):
         """For messages: what the call gives."""
         return f"the int {self.value}" if self.is_scalar else f"an array of {self.element}"
 
     def refuse(self, message):
-        raise OperandError(f"argument '{self.name}': {message}")
+        raise OperandError(f"{title(self)}: {message}")
 
     def _conversion(self, role):
         if self.element == "bool" and role.hint:

@@ -7,68 +7,32 @@
 import math
 import re
 
-from . import arrays
 from .checks import Checks, Use
 from .operands import Operand, fail
+from .program import Program, function_name
 from .region import LEAVES, RegionPrinter
-from .symbols import LogSumExp, Output, Symbol
+from .symbol import describe
+from .symbols import LogSumExp, Output
 from .text import Printer, double_literal, quote
 
 #: The dimension of the scores that an index runs over: a table that it alone indexes has its size.
 INDEXED = {"batch": "B", "head": "Hq", "query": "Nq", "key": "Nkv"}
 
 
-class Program:
-    """A traced function."""
-
-    def __init__(
-        self, name, text, located_text, operands, arguments, results, query, value, checks
-    ):
-        #: The name of the function in the module.
-        self.function = name
-        self.text = text
-        #: With the Python lines that its ops come from, for messages.
-        self.located_text = located_text
-        #: All operands of the trace, for their guards.
-        self.operands = operands
-        #: Those that are arguments, in order.
-        self.arguments = arguments
-        #: (kind, element type): kinds are "output" and "lse".
-        self.results = results
-        #: The names of the operands that q and v are.
-        self.query, self.value = query, value
-        #: Of the operands of a call.
-        self.checks = checks
-        #: Whether the Python function returned a tuple.
-        self.is_tuple = False
-
-    def fits(self, leaves):
-        return all(
-            operand.is_constant or operand.fits(leaves[operand.name]) for operand in self.operands
-        )
-
-    def result_shapes(self, query, value):
-        """From the shapes of q and v."""
-        shapes = {"output": (*query[:3], value[3]), "lse": tuple(query[:3])}
-        return [shapes[kind] for kind, _ in self.results]
-
-
-def function_name(name):
-    """A name that kernels can have."""
-    name = re.sub(r"[^A-Za-z0-9_]", "_", name)
-    return name if re.match(r"[A-Za-z]", name) else "attention" + name
-
-
-# ===-----------------------------------------------------------------------===#
-
-
 class FunctionPrinter(Printer):
     def __init__(self, trace, outputs):
         super().__init__()
         self.trace = trace
+        for each in outputs:
+            trace.own(each)
         output = next((o for o in outputs if isinstance(o, Output)), None)
         if output is None:
-            fail("the function returns no output; expected af.softmax(s) @ v", ("", 0))
+            got = " and ".join(map(describe, outputs))
+            remedy = "; is its return missing?" if outputs[0] is None else ""
+            fail(
+                f"the function returns no output: expected af.softmax(s) @ v, got {got}{remedy}",
+                trace.place,
+            )
         self.output = output
         self.outputs = outputs
         self.weights = output.weights
@@ -76,10 +40,9 @@ class FunctionPrinter(Printer):
             if other is output:
                 continue
             if not isinstance(other, LogSumExp) or other.weights is not self.weights:
-                got = other.describe() if isinstance(other, Symbol) else arrays.describe(other)
+                got = describe(other)
                 fail(
-                    "the function may return the output and its log-sum-exp, got another value: "
-                    + got,
+                    f"the function may return the output and its log-sum-exp, got another value: {got}",
                     output.place,
                 )
         if len(outputs) > 2 or len(set(map(id, outputs))) != len(outputs):
@@ -397,7 +360,7 @@ def _band(mask):
 
 def finish(trace, returned):
     """The program of a traced function that returned ``returned``."""
-    outputs = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+    outputs = list(returned) if isinstance(returned, (tuple, list)) and returned else [returned]
     program = FunctionPrinter(trace, outputs).print()
     program.is_tuple = isinstance(returned, (tuple, list))
     return program

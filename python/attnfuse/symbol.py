@@ -4,8 +4,6 @@
 # ===-----------------------------------------------------------------------===#
 """What stands for a value while a function is traced, and what is said where it cannot."""
 
-import numpy as np
-
 from . import arrays
 from .errors import CompileError, SymbolAttributeError
 from .operands import fail
@@ -35,10 +33,18 @@ OPERATORS = {
 }
 UNARY = {"neg": "-", "pos": "+", "invert": "~", "abs": "abs"}
 
-_OF_UFUNCS = {ufunc: (name, mirrored) for name, (_, ufunc, mirrored) in OPERATORS.items()}
+_OF_UFUNCS = {ufunc: name for name, (_, ufunc, _) in OPERATORS.items()}
+
+#: Names of PyTorch's functions that are other than Python's, without underscores.
+_OF_TORCH = {"div": "truediv", "true_divide": "truediv", "floor_divide": "floordiv", "remainder": "mod"}
 
 #: What Python asks of a value.
 QUESTIONS = "bool index array float int complex len iter contains round floor ceil trunc".split()
+
+
+def describe(value):
+    """For messages."""
+    return value.describe() if isinstance(value, Symbol) else arrays.describe(value)
 
 
 class Symbol:
@@ -56,6 +62,9 @@ class Symbol:
         remedy = self.counterparts.get(name, self.remedy)
         fail(f"{self.describe()} cannot go through {what}; {remedy}", error=error)
 
+    def __repr__(self):
+        return f"<{self.describe()}>"
+
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
@@ -65,12 +74,7 @@ class Symbol:
         try:
             if method != "__call__" or options or ufunc.__name__ not in _OF_UFUNCS:
                 self.refuse(ufunc.__name__, f"np.{ufunc.__name__}")
-            # Numbers come as arrays without dimensions.
-            left, right = (x[()] if isinstance(x, np.ndarray) and not x.ndim else x for x in inputs)
-            name, mirrored = _OF_UFUNCS[ufunc.__name__]
-            if isinstance(left, Symbol):
-                return getattr(left, f"__{name}__")(right)
-            return getattr(right, f"__{mirrored}__")(left)
+            return _apply(_OF_UFUNCS[ufunc.__name__], *inputs)
         except CompileError as error:
             # NumPy before 1.25 takes an error for False where an array is compared.
             self.trace.failure = error
@@ -87,8 +91,19 @@ class Symbol:
             values += value if isinstance(value, (tuple, list)) else ()
         symbol = next(value for value in values if isinstance(value, Symbol))
         name = function.__name__
+        operator = _OF_TORCH.get(name.strip("_"), name.strip("_"))
+        if operator in OPERATORS and len(args) == 2 and not options:
+            # A tensor on the left of an operator.
+            return _apply(operator, *args)
         with_array = name not in symbol.counterparts and any(map(arrays.is_array, values))
         symbol.refuse("__getitem__" if with_array else name, f"torch.{name}")
+
+
+def _apply(name, left, right):
+    """The operator of that name, with a symbol on either side."""
+    if isinstance(left, Symbol):
+        return getattr(left, f"__{name}__")(right)
+    return getattr(right, f"__{OPERATORS[name][2]}__")(left)
 
 
 def _refuse_question(name):

@@ -38,9 +38,6 @@ class Scalar(Symbol):
     def __float__(self):
         return float(operator.index(self))
 
-    def __repr__(self):
-        return self.describe()
-
 
 def _fold(function):
     """An operator on the value of a Scalar."""
@@ -76,6 +73,8 @@ class Tensor(Symbol):
         #: The last rotation, or None.
         self.rotation = rotation
 
+    counterparts = dict.fromkeys(("size", "dim"), "write x.shape and x.ndim")
+
     def describe(self):
         return f"argument '{self.operand.name}'"
 
@@ -88,17 +87,54 @@ class Tensor(Symbol):
 
     @property
     def shape(self):
-        """Sizes that are compiled in; None for the others."""
-        return tuple(g if isinstance(g, int) else None for g in self.operand.guards)
+        """Heads and features of q, k and v, which are compiled in, are ints; so are others that are
+        compiled in by now. The rest are symbols."""
+        operand = self.operand
+        if self.ndim == 4 and operand in self.trace.operands[:3]:
+            for axis in (1, 3):
+                operand.compile_in(axis)
+        return tuple(
+            guard if isinstance(guard, int) else Dimension(self, axis)
+            for axis, guard in enumerate(operand.guards)
+        )
 
     @property
     def ndim(self):
         return len(self.operand.guards)
 
     def __getitem__(self, index):
-        from .elements import load
+        from .elements import Element, load
 
-        return load(self, *(index if isinstance(index, tuple) else (index,)))
+        indices = index if isinstance(index, tuple) else (index,)
+        is_load = any(isinstance(each, Element) for each in indices)
+        is_part = any(each is None or isinstance(each, (slice, type(...))) for each in indices)
+        if is_part or (not is_load and len(indices) != self.ndim):
+            self.refuse("getitem", "[], but for an element, by an index for each dimension")
+        return load(self, *indices)
+
+    def __rmatmul__(self, weights):
+        if isinstance(weights, tuple):
+            fail(
+                "expected weights before '@', got a tuple; write p, lse = af.softmax(s, return_lse=True), "
+                "then p @ v"
+            )
+        self.refuse("rmatmul", "'@'")
+
+
+class Dimension(Symbol):
+    """The size of a tensor in a dimension that is open: one kernel serves all its sizes."""
+
+    remedy = (
+        "it is no number before the call: the sizes of batch and sequences are open, while those of "
+        "heads and features (x.shape[1], x.shape[-1] of q, k and v) are ints; write af.lengths(s) for the "
+        "numbers of queries and keys"
+    )
+
+    def __init__(self, tensor, axis):
+        self.trace, self.tensor, self.axis = tensor.trace, tensor, axis
+
+    def describe(self):
+        return f"dimension {self.axis} of {self.tensor.describe()}"
 
 
 class Rotation:
@@ -174,5 +210,5 @@ def weighted_sum(weights, value, dtype=None):
     value = weights.trace.tensor(value, "v", "weighted_sum")
     element = value.operand.element
     if dtype is not None:
-        element = arrays.TensorSpec((), dtype).element
+        element = arrays.element_named(dtype, dict.fromkeys((element, "f32")))
     return Output(weights, value, element, caller())

@@ -25,7 +25,9 @@ def quote(text):
 
 
 def float_literal(value):
-    value = float(np.float32(value))
+    # What is too large is infinite.
+    with np.errstate(over="ignore"):
+        value = float(np.float32(value))
     if not math.isfinite(value):
         return f"0x{np.float32(value).view(np.uint32):08X}"
     digits = repr(value)

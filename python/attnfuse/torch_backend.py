@@ -13,15 +13,19 @@ import ast
 
 import numpy as np
 import torch
+from torch._C import _functorch, _SetExcludeDispatchKeyGuard
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch.autograd import forward_ad
 
 from . import arrays
-from .attention import by_number
+from .attention import by_number, refuse_kind
 from .block_mask import BlockMask
-from .errors import GradientError
+from .errors import GradientError, OperandError
 from .operands import fits_int64
 from .torch_launch import DTYPES, allocate, bind
 
 _Tensor = torch.Tensor
+_AUTOGRAD = torch._C.DispatchKey.AutogradFunctionality
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _is_grad_enabled = torch.is_grad_enabled
 _is_compiling = torch.compiler.is_compiling
@@ -49,10 +53,13 @@ def call(attention, args, operands):
             key += value.dtype, value.shape, value.stride(), value.device
         else:
             _collect(value, key, tensors, scalars)
-    if _is_grad_enabled():
+    is_grad_enabled = _is_grad_enabled()
+    if is_grad_enabled:
         for tensor in tensors:
             if tensor.requires_grad:
                 _refuse_gradient(attention)
+    if forward_ad._current_level >= 0:
+        _refuse_transforms(attention, tensors)
     key = tuple(key)
     launches = attention.launches.__dict__
     launch = launches.get(key)
@@ -63,8 +70,18 @@ def call(attention, args, operands):
                 return _call_op(attention, args, operands)
         if len(launches) >= _MAX_LAUNCHES:
             launches.clear()
-        launch = launches[key] = bind(attention, args, operands)
-    return launch(tensors, scalars)
+        try:
+            launch = launches[key] = bind(attention, args, operands)
+        except RuntimeError:
+            _refuse_transforms(attention, tensors)
+            raise
+    if is_grad_enabled and launch.captured:
+        _check_captured(attention, launch.captured)
+    try:
+        return launch(tensors, scalars)
+    except RuntimeError:
+        _refuse_transforms(attention, tensors)
+        raise
 
 
 def _collect(value, key, tensors, scalars):
@@ -90,11 +107,35 @@ def _collect(value, key, tensors, scalars):
         key.append((type(value), value) if value.__hash__ else object())
 
 
-def _refuse_gradient(attention):
+def _refuse_gradient(attention, what="an operand"):
     raise GradientError(
-        f"{attention.name}: an operand requires a gradient, and there is no backward pass yet; call it "
-        "under torch.no_grad(), or detach the operands"
+        f"{attention.name}: {what} requires a gradient, and there is no backward pass yet; call it under "
+        "torch.no_grad(), or detach the operands"
     )
+
+
+def _check_captured(attention, operands):
+    """Of captured tensors, which no graph of PyTorch's knows, where gradients are enabled."""
+    for operand in operands:
+        if operand.value.requires_grad:
+            _refuse_gradient(attention, f"the captured tensor '{operand.name}'")
+
+
+def _refuse_transforms(attention, tensors):
+    """Refuses tensors of torch.func's transforms, and those that have tangents."""
+    for tensor in tensors:
+        if _functorch.is_batchedtensor(tensor):
+            raise OperandError(
+                f"{attention.name}: expected tensors, got those of torch.vmap; call it without: the "
+                "batch is dimension 0 of q, k and v"
+            )
+        if _functorch.is_gradtrackingtensor(tensor) or (
+            forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
+        ):
+            raise GradientError(
+                f"{attention.name}: an operand has a tangent, and there are no derivatives yet; detach "
+                "the operands"
+            )
 
 
 # ===-----------------------------------------------------------------------===#
@@ -133,6 +174,8 @@ def _pack(name, value, tensors, scalars):
         return f"{name}:m{value.sizes}"
     if value is None or isinstance(value, (bool, str, float)):
         return f"{name}:c{value!r}".replace(_SEPARATOR, "\\x3b")
+    if not isinstance(value, (int, np.integer, torch.SymInt)):
+        refuse_kind(name, value)
     scalars.append(value)
     return name + ":i"
 
@@ -159,9 +202,9 @@ def _unpack(layout, tensors, scalars):
     schema="(int number, str layout, Tensor[] tensors, SymInt[] scalars) -> Tensor[]",
 )
 def _op(number, layout, tensors, scalars):
-    attention = by_number(number)
-    with torch.no_grad():
-        result = call(attention, (), _unpack(layout, tensors, scalars))
+    # Of the operands' gradients the op's autograd takes care.
+    tensors = [tensor.detach() for tensor in tensors]
+    result = call(by_number(number), (), _unpack(layout, tensors, scalars))
     return list(result) if isinstance(result, tuple) else [result]
 
 
@@ -169,7 +212,11 @@ def _op(number, layout, tensors, scalars):
 def _fake(number, layout, tensors, scalars):
     attention = by_number(number)
     bound = attention.bind((), _unpack(layout, tensors, scalars))
-    program, _ = attention.program(bound, is_launched=False)
+    # What the function captures, or makes of it, are tensors with values, and may require gradients.
+    with unset_fake_temporarily(), _SetExcludeDispatchKeyGuard(_AUTOGRAD, False):
+        program, _ = attention.program(bound, is_launched=False)
+    if _is_grad_enabled():
+        _check_captured(attention, program.captured)
     query, value = bound[program.query], bound[program.value]
     results = []
     for shape, (_, element) in zip(

@@ -102,6 +102,7 @@ class _Launch:
             for operand in program.operands
             if operand.is_scalar and operand.guard != "any" and operand.name in places
         ]
+        self.captured = program.captured
         #: Captured arrays, which must live as long as the launch.
         self.constants = []
         for value, operand in zip(self.order, program.arguments):

@@ -4,14 +4,16 @@
 # ===-----------------------------------------------------------------------===#
 """One call of a Python function of blocks with symbols in place of its operands."""
 
+import contextlib
+import inspect
 import re
 import threading
 
 from . import arrays
-from .errors import OperandError
-from .operands import ROLES, Leaf, Operand, caller_frame, fail
-from .symbol import Symbol
-from .symbols import Scalar, Tensor
+from .errors import Error, OperandError
+from .operands import ROLES, Leaf, Operand, caller_frame, defined_at, fail, raised_at
+from .symbol import Symbol, describe
+from .symbols import Dimension, Scalar, Tensor
 
 #: Names of dimensions in messages and manifests, with a number after the first of a kind. Operands
 #: have other names.
@@ -20,6 +22,9 @@ DIMENSION = re.compile(r"(B|Hq|Hkv|Nq|Nkv|D|Dv|R|nnz|P|P_q|P_k)(_[0-9]+)?", re.A
 _OF_THE_CALL = ("q", "k", "v", "rotated")
 
 _active = threading.local()
+
+#: What Python, NumPy and PyTorch raise where a function does what its symbols, or the blocks, cannot do.
+_RAISED = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 class Trace:
@@ -35,12 +40,22 @@ class Trace:
         self.taken = set()
         #: An error that the function may not have seen.
         self.failure = None
+        #: (file, line) of the function.
+        self.place = None
 
     def run(self, function, operands):
         """What ``function`` returns for symbols."""
         before, _active.trace = getattr(_active, "trace", None), self
+        self.place = defined_at(function)
+        torch = arrays.loaded_torch()
         try:
-            returned = function(**operands)
+            # What is made of captured tensors has to show that it requires a gradient, for later calls.
+            with torch.enable_grad() if torch else contextlib.nullcontext():
+                returned = function(**operands)
+        except Error:
+            raise
+        except _RAISED as error:
+            fail(_describe_raised(error), raised_at(error) or self.place, cause=error)
         finally:
             _active.trace = before
         if self.failure:
@@ -63,6 +78,14 @@ class Trace:
             )
         return value
 
+    def own(self, value):
+        """Fails for a symbol of another trace."""
+        if isinstance(value, Symbol) and value.trace is not self:
+            fail(
+                f"{value.describe()} is of another call: what a function is given stands for values only "
+                "while that function is traced; pass them on as arguments, and keep none"
+            )
+
     def ambient(self, name):
         """The call's operand ``name`` that is no parameter of the function, or None."""
         self.taken.add(name)
@@ -71,6 +94,7 @@ class Trace:
     def tensor(self, value, role, block):
         """``value``, a symbol or a captured array, as a symbol in the role of that name. A captured
         array becomes an operand that every call passes along, but q, k and v are the call's."""
+        self.own(value)
         if arrays.is_array(value) and role not in _OF_THE_CALL:
             operand = self._constants.get(id(value))
             if operand is None:
@@ -90,7 +114,9 @@ class Trace:
         line, at ``place`` there."""
         if isinstance(value, (Scalar, Tensor)):
             value.operand.refuse(message.replace("{0}", value.operand.describe()))
-        described = value.describe() if isinstance(value, Symbol) else arrays.describe(value)
+        described = describe(value)
+        if isinstance(value, Dimension):
+            message = f"{message.partition('; ')[0]}; {value.remedy}"
         message = message.replace("{0}", described)
         names = [name for name, plain in self._plain.items() if plain is value]
         if names:
@@ -108,6 +134,23 @@ class Trace:
         while name in names or DIMENSION.fullmatch(name):
             name = f"captured_{name}"
         return name
+
+
+def _describe_raised(error):
+    """Of what a function raised, with the parameters of a block where it was called with others."""
+    message = f"{type(error).__name__} while the function is traced: {error}"
+    from . import blocks
+
+    name, found, _ = str(error).partition("() ")
+    block = getattr(blocks, name, None) if found and isinstance(error, TypeError) else None
+    if inspect.isfunction(block):
+        return f"{message}; expected af.{name}{inspect.signature(block)}"
+    if isinstance(error, LookupError) and isinstance(error.args[0] if error.args else None, Symbol):
+        return (
+            f"{type(error).__name__} while the function is traced: {error.args[0].describe()} has no "
+            "value to look up; write af.load(table, index, ...) of an array for table[index]"
+        )
+    return f"{message}; a function has symbols in place of values, which blocks and operators take"
 
 
 def active_trace(block):

@@ -330,15 +330,6 @@ def test_predicates():
 # ===-----------------------------------------------------------------------===#
 
 
-def test_signatures():
-    with pytest.raises(af.CompileError, match="named parameters"):
-        af.attention(lambda q, k, v, *rest: None)
-    with pytest.raises(af.CompileError, match="at least the parameters q, k and v"):
-        af.attention(lambda q, k: None)
-    with pytest.raises(af.OperandError, match="dtype: expected one of f16"):
-        af.TensorSpec((1, 2), "f8")
-
-
 DIMENSIONS = ("B", "Hq", "Hkv", "Nq", "Nkv", "D", "Dv", "R", "nnz", "P", "P_q", "P_k", "Nq_1")
 
 

@@ -287,23 +287,6 @@ def test_numbers_are_checked_at_every_call():
                 shifted(q, k, v, *tables, offset)
 
 
-def test_gradients():
-    q, k, v = tensors()
-    parameter = torch.nn.Parameter(q)
-    for operand in (q.clone().requires_grad_(), parameter):
-        with pytest.raises(
-            af.GradientError, match="no backward pass yet; call it under torch.no_grad"
-        ):
-            causal(operand, k, v)
-        with torch.no_grad():
-            assert torch.equal(causal(operand, k, v), causal(q, k, v))
-        with pytest.raises(af.GradientError):
-            torch.ops.attnfuse.attention(causal.number, "q:t;k:t;v:t", [operand, k, v], [])
-    bias = torch.zeros(13, 21, requires_grad=True)
-    with pytest.raises(af.GradientError):
-        biased(q, k, v, bias=bias)
-
-
 # ===-----------------------------------------------------------------------===#
 # torch.compile
 # ===-----------------------------------------------------------------------===#
@@ -362,15 +345,6 @@ def test_compile_keeps_other_operands():
     assert torch.allclose(
         function(q, k, v), sparse(q, k, v, block_mask=mask) + shifted(q, k, v, cos, sin, 7)
     )
-
-
-def test_compile_refuses_gradients():
-    q, k, v = tensors()
-    q.requires_grad_()
-    with pytest.raises(Exception, match="GradientError|no backward pass yet"):
-        compiled(lambda *x: causal(*x))(q, k, v)
-    with pytest.raises(af.GradientError):
-        torch.compile(lambda *x: causal(*x), backend="eager")(q, k, v)
 
 
 def test_op_is_sound():
