@@ -113,6 +113,26 @@ OnlineNormalizer::Rescale OnlineNormalizer::advance(KernelBuilder &b, Row &row,
   return rescale;
 }
 
+Values OnlineNormalizer::rescale(KernelBuilder &b, ArrayRef<Rescale> rows,
+                                 const AccumulatorTile &shape,
+                                 ArrayRef<Value> output) {
+  auto getRescaled = [&] {
+    Values rescaled(output);
+    for (auto [r, row] : llvm::enumerate(rows))
+      for (int64_t index : shape.getRowIndices(r))
+        rescaled[index] = b.mulF(rescaled[index], row.factor);
+    return rescaled;
+  };
+  Value isNeeded;
+  for (const Rescale &row : rows)
+    if (row.isNeeded)
+      isNeeded = isNeeded ? b.orI(isNeeded, row.isNeeded) : row.isNeeded;
+  if (!isNeeded)
+    return getRescaled();
+  return b.ifElse(isNeeded, ValueRange(output).getTypes(), getRescaled,
+                  [&] { return Values(output); });
+}
+
 void OnlineNormalizer::weigh(KernelBuilder &b, const Row &row,
                              MutableArrayRef<Value> scores,
                              const Style &style) const {

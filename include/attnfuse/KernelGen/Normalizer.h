@@ -23,6 +23,7 @@
 #define ATTNFUSE_KERNELGEN_NORMALIZER_H
 
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
+#include "attnfuse/KernelGen/AccumulatorTile.h"
 #include "attnfuse/KernelGen/KernelBuilder.h"
 
 namespace mlir::attnfuse::kernelgen {
@@ -71,6 +72,9 @@ public:
   /// masked) and rescales its sum.
   Rescale advance(KernelBuilder &b, Row &row, ArrayRef<Value> scores,
                   const Style &style) const;
+  /// The accumulated output, rescaled by row of `shape`.
+  static Values rescale(KernelBuilder &b, ArrayRef<Rescale> rows,
+                        const AccumulatorTile &shape, ArrayRef<Value> output);
   /// Replaces the scores, which the reference covers, by their weights.
   void weigh(KernelBuilder &b, const Row &row, MutableArrayRef<Value> scores,
              const Style &style) const;

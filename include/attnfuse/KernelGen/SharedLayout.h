@@ -48,8 +48,7 @@ public:
 
   /// Byte offset of a chunk.
   int64_t getOffset(int64_t row, int64_t chunk) const;
-  /// The same of row `row` + `rowOffset`, which is a constant where that is a
-  /// multiple of 8.
+  /// Of row `row` + `rowOffset`; a multiple of 8 is added as a constant.
   Value getOffset(KernelBuilder &b, Value row, Value chunk,
                   int64_t rowOffset = 0) const;
 

@@ -414,26 +414,12 @@ Consumer::buildNormalizer(LoopState &state, Values &scores, TileKind kind,
 void Consumer::buildRescale(LoopState &state,
                             ArrayRef<OnlineNormalizer::Rescale> rescales) {
   Part part(b, "rescale");
-  auto rescaled = [&] {
-    Values output = state.output;
-    for (auto [r, rescale] : llvm::enumerate(rescales))
-      for (int64_t index : outputShape.getRowIndices(r))
-        output[index] = b.mulF(output[index], rescale.factor);
-    return output;
-  };
-  Value needed;
-  for (const OnlineNormalizer::Rescale &rescale : rescales)
-    if (rescale.isNeeded)
-      needed = needed ? b.orI(needed, rescale.isNeeded) : rescale.isNeeded;
-  if (!needed) {
-    state.output = rescaled();
-    return;
-  }
   // Else LLVM would sink the packing below the branch, out of the shadow of
   // the exponentials.
-  state.weights = pin(b, state.weights);
-  state.output = b.ifElse(needed, ValueRange(state.output).getTypes(), rescaled,
-                          [&] { return state.output; });
+  if (rescales.front().isNeeded)
+    state.weights = pin(b, state.weights);
+  state.output =
+      OnlineNormalizer::rescale(b, rescales, outputShape, state.output);
 }
 
 void Consumer::changeScores(LoopState &state, Values &scores, Value firstKey,

@@ -27,8 +27,7 @@
 // landed and that all warps are done with that slot.
 //
 // The output is rescaled only when a row's reference has grown by more than
-// 2^8, which the final division makes good. (So ptxas also has a place between
-// maxima and exponentials where it need not keep all it could load ahead.)
+// 2^8, which the final division makes good.
 //
 // NaN and infinities in V. A masked key has weight 0, but 0 times NaN would
 // reach every row of its tile through the MMA. So when a block's output is not
