@@ -52,15 +52,19 @@ TEST_P(SharedLayoutTest, RunTimeOffsetsAreTheCompileTimeOnes) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   KernelBuilder b(module->getLoc(), OpBuilder::atBlockEnd(module->getBody()));
   SharedLayout layout(24, GetParam());
-  for (int64_t row = 0; row < layout.getRows(); ++row)
-    for (int64_t chunk = 0; chunk < layout.getChunks(); ++chunk) {
-      // Constants fold, so the emitted arithmetic is evaluated while it is
-      // built.
-      Value offset = layout.getOffset(b, b.i32(row), b.i32(chunk));
-      APInt value;
-      ASSERT_TRUE(matchPattern(offset, m_ConstantInt(&value)));
-      EXPECT_EQ(value.getSExtValue(), layout.getOffset(row, chunk));
-    }
+  // Multiples of 8, where the swizzle repeats, and others.
+  for (int64_t rowOffset : {0, 8, 12})
+    for (int64_t row = 0; row + rowOffset < layout.getRows(); ++row)
+      for (int64_t chunk = 0; chunk < layout.getChunks(); ++chunk) {
+        // Constants fold, so the emitted arithmetic is evaluated while it is
+        // built.
+        Value offset = layout.getOffset(b, b.i32(row), b.i32(chunk), rowOffset);
+        APInt value;
+        ASSERT_TRUE(matchPattern(offset, m_ConstantInt(&value)));
+        EXPECT_EQ(value.getSExtValue(),
+                  layout.getOffset(row + rowOffset, chunk))
+            << "row " << row << " + " << rowOffset << ", chunk " << chunk;
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(Columns, SharedLayoutTest,
