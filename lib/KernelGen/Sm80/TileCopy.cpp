@@ -30,22 +30,23 @@ void TileCopy::forEachChunk(KernelBuilder &b,
                             function_ref<void(const Chunk &)> body) const {
   int64_t rows = layout.getRows();
   int64_t steps = llvm::divideCeil(rows, rowsPerStep);
-  auto emitRun = [&](Value start, int64_t count, bool mayEnd) {
+  // The steps from `firstEnding` on may be past the last row.
+  auto emitRun = [&](Value start, int64_t count, int64_t firstEnding) {
     for (int64_t step = 0; step < count; ++step) {
       Chunk at{start, step * rowsPerStep, {}, {}};
       at.sharedOffset = layout.getOffset(b, start, chunk, at.distance);
-      if (mayEnd)
+      if (step >= firstEnding)
         at.exists = b.lt(at.getRow(b), rows);
       body(at);
     }
   };
   auto emit = [&] {
     if (steps <= kMaxUnrolledSteps)
-      return emitRun(firstRow, steps, steps * rowsPerStep > rows);
+      return emitRun(firstRow, steps, rows / rowsPerStep);
     int64_t unrolledRows = kMaxUnrolledSteps * rowsPerStep;
     b.forLoop(b.i32(0), b.i32(rows), unrolledRows, [&](Value start) {
       emitRun(b.add(firstRow, start), kMaxUnrolledSteps,
-              rows % unrolledRows != 0);
+              rows % unrolledRows == 0 ? kMaxUnrolledSteps : 0);
     });
   };
   if (allChunksUsed)
