@@ -311,16 +311,27 @@ Value ForwardKernel::buildEpilogue(LoopState state, Value mode) {
   // its Q.
   waitCopies(b, 0);
   b.barrier();
+  // Pinned, so that no comparison with it is made before the key loop and kept
+  // meanwhile.
+  Value rowsLeft;
+  if (op.hasScoreChain())
+    rowsLeft = b.sub(problem.nq, sm90::pin(b, {outputRows->getRow(b, 0)})[0]);
   // 0 times a number is 0, and NaN otherwise.
   Value probe = b.f32(0);
   for (auto [r, row] : llvm::enumerate(state.rows)) {
     normalizer.finish(b, row);
     Value factor = normalizer.getOutputFactor(b, row, problem.nkv);
+    Value before = probe;
     for (int64_t index : outputShape.getRowIndices(r)) {
       Value &output = state.output[index];
       output = b.mulF(output, factor);
       probe = b.fma(output, b.f32(0), probe);
     }
+    // A score region may make NaN of rows past the end, for which nothing is
+    // computed anew.
+    if (op.hasScoreChain())
+      probe = b.select(b.le(rowsLeft, b.i32(AccumulatorTile::getRowOffset(r))),
+                       before, probe);
   }
   b.ifElse(
       b.eq(mode, NonFiniteValues), TypeRange(),

@@ -533,7 +533,8 @@ void Consumer::buildEpilogue(LoopState state, Value round) {
       state.output[index] = b.mulF(state.output[index], factor);
       probe = b.fma(state.output[index], b.f32(0), probe);
     }
-    // What a score region makes of rows past the end does not matter.
+    // A score region may make NaN of rows past the end, for which nothing is
+    // computed anew.
     if (problem.getOp().hasScoreChain())
       probe =
           b.select(b.le(problem.nq, outputRows->getRow(b, r)), before, probe);
