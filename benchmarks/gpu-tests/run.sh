@@ -94,6 +94,21 @@ run_traps() {
   echo "$passed $((passed + failed))" >"$log/traps.count"
 }
 
+print_count() {
+  cat "$log"/*.count | awk '{passed += $1; owed += $2} END {
+    print passed " passed, " owed - passed " failed"; exit passed != owed || owed == 0}'
+}
+
+# A run that is cut off says what it has seen.
+stop() {
+  trap - TERM INT
+  kill $(jobs -p) 2>/dev/null
+  echo "run.sh: stopped before the end; of what was run:"
+  print_count
+  exit 143
+}
+trap stop TERM INT
+
 # Slots: file i runs in slot i modulo the number of jobs.
 set -- $(ls matrix/*.mlir examples/*.mlir | grep -F -- "$only")
 with_traps=false
@@ -123,5 +138,4 @@ if $with_traps; then
     echo "the traps are not run: $python has no NumPy"
   fi
 fi
-cat "$log"/*.count | awk '{passed += $1; owed += $2} END {
-  print passed " passed, " owed - passed " failed"; exit passed != owed || owed == 0}'
+print_count
