@@ -81,7 +81,10 @@ mlir::attnfuse::selectFunctions(ModuleOp module, const RunOptions &options) {
     if (found == names.end())
       return makeError("unknown function '" + name + "': the module has " +
                        (names.empty() ? "none" : llvm::join(names, ", ")));
-    selected.push_back(all[found - names.begin()]);
+    func::FuncOp function = all[found - names.begin()];
+    // Named twice it runs once.
+    if (!llvm::is_contained(selected, function))
+      selected.push_back(function);
   }
   if (!selected.empty())
     return selected;

@@ -11,6 +11,7 @@
 #include "RunSetup.h"
 #include "Tune.h"
 #include "Work.h"
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
 #include "attnfuse/Reference/Interpreter.h"
 #include "attnfuse/Runner/Npy.h"
 #include "attnfuse/Support/MakeError.h"
@@ -160,6 +161,10 @@ llvm::Expected<RunSummary> mlir::attnfuse::runModule(ModuleOp module,
                                                      raw_ostream &errors) {
   if (llvm::Error error = checkTuneFlags(options))
     return std::move(error);
+  // Also where a CPU, which splits no keys, is asked.
+  if (options.keySplits < 0 || options.keySplits > kMaxKeySplits)
+    return makeError("expected --key-splits from 0 to " + Twine(kMaxKeySplits) +
+                     ", got " + Twine(options.keySplits));
   if (options.tune || options.tuneList)
     return tuneModule(module, options, os, errors);
   auto functions = selectFunctions(module, options);

@@ -15,6 +15,9 @@
 // RUN: not attnfuse-run %s --random=1 --function=g 2>&1 | FileCheck %s --check-prefix=FUNCTION --implicit-check-not=error:
 // FUNCTION: attnfuse-run: error: unknown function 'g': the module has attend
 
+// RUN: not attnfuse-run %s --random=1 --key-splits=1025 2>&1 | FileCheck %s --check-prefix=SPLITS --implicit-check-not=error:
+// SPLITS: attnfuse-run: error: expected --key-splits from 0 to 1024, got 1025
+
 // RUN: not attnfuse-run %s --random=x 2>&1 | FileCheck %s --check-prefix=SEED --implicit-check-not=error:
 // SEED: attnfuse-run: error: expected --random=SEED with a number, got 'x'
 

@@ -12,6 +12,10 @@
 // INPUT: 2 passed, 0 failed
 
 // What no function has is an error, and so is what the selected one has not.
+// A function that is named twice runs once.
+// RUN: attnfuse-run %s --function=plain --function=plain --random=1 --dims=B=2,N=6 --output=result0=%t/bias.npy --check | FileCheck %s --check-prefix=ONCE
+// ONCE: {{^}}1 passed, 0 failed
+
 // RUN: not attnfuse-run %s --random=1 --dims=M=9 2>&1 | FileCheck %s --check-prefix=UNKNOWN --implicit-check-not=error:
 // UNKNOWN: attnfuse-run: error: rotated: unknown dimension 'M': function 'rotated' has B, Nq, Nkv, P
 // UNKNOWN: attnfuse-run: error: plain: unknown dimension 'M': function 'plain' has B, Nq, Nkv
