@@ -12,6 +12,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse::kernelgen;
@@ -279,6 +280,26 @@ Values KernelBuilder::inlineAsm(TypeRange results, const Twine &text,
   for (size_t index = 0; index < results.size(); ++index)
     values.push_back(create<LLVM::ExtractValueOp>(op->getResult(0), index));
   return values;
+}
+
+Values KernelBuilder::inlineAsmInPlace(const Twine &text, const Twine &clobbers,
+                                       ValueRange values) {
+  SmallVector<std::string> constraints;
+  for (Value value : values)
+    constraints.push_back(value.getType().isF32() ? "=f" : "=r");
+  for (size_t index = 0; index < values.size(); ++index)
+    constraints.push_back(std::to_string(index));
+  if (std::string clobbered = clobbers.str(); !clobbered.empty())
+    constraints.push_back(clobbered);
+  return inlineAsm(values.getTypes(), text, llvm::join(constraints, ","),
+                   values);
+}
+
+void KernelBuilder::releaseDependents() {
+  inlineAsm({}, "griddepcontrol.launch_dependents;", "~{memory}", {});
+}
+void KernelBuilder::waitForPreviousKernel() {
+  inlineAsm({}, "griddepcontrol.wait; fence.proxy.async;", "~{memory}", {});
 }
 
 //===----------------------------------------------------------------------===//

@@ -137,6 +137,21 @@ public:
   /// assembly; one value per type in `results`.
   Values inlineAsm(TypeRange results, const Twine &text,
                    const Twine &constraints, ValueRange operands);
+  /// The same for PTX after which the i32 or f32 `values` count as changed:
+  /// returns those to use from here on.
+  Values inlineAsmInPlace(const Twine &text, const Twine &clobbers,
+                          ValueRange values);
+  /// Keeps pure operations on one side of this point. Returns the values to use
+  /// from here on.
+  Values pin(ValueRange values) { return inlineAsmInPlace("", "", values); }
+
+  // Programmatic launch (PTX ISA, griddepcontrol), from sm_90 on.
+  /// Lets a kernel that is to start early do so; what this one writes it waits
+  /// for by itself.
+  void releaseDependents();
+  /// Waits for the kernel before this one where it was launched to start early,
+  /// and makes what that kernel wrote visible to the tensor memory accelerator.
+  void waitForPreviousKernel();
 
   // Control flow.
   void ifThen(Value condition, function_ref<void()> body);

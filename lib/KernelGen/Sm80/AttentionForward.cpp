@@ -16,7 +16,6 @@
 #include "attnfuse/KernelGen/SharedLayout.h"
 #include "attnfuse/KernelGen/Sm80/Atoms.h"
 #include "attnfuse/KernelGen/Sm80/TileCopy.h"
-#include "attnfuse/KernelGen/Sm90/Atoms.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 
 using namespace mlir;
@@ -131,7 +130,7 @@ ForwardKernel::LoopState::unflatten(ValueRange values, const LoopState &like) {
 
 void ForwardKernel::build() {
   if (problem.splitsKeys() && abi.getPartials()->combinesEarly)
-    sm90::releaseDependents(b);
+    b.releaseDependents();
   buildIndices();
   b.whileLoop(
       b.i32(Compute), [&](ValueRange mode) { return b.lt(mode[0], NumModes); },
@@ -315,7 +314,7 @@ Value ForwardKernel::buildEpilogue(LoopState state, Value mode) {
   // meanwhile.
   Value rowsLeft;
   if (op.hasScoreChain())
-    rowsLeft = b.sub(problem.nq, sm90::pin(b, {outputRows->getRow(b, 0)})[0]);
+    rowsLeft = b.sub(problem.nq, b.pin({outputRows->getRow(b, 0)})[0]);
   // 0 times a number is 0, and NaN otherwise.
   Value probe = b.f32(0);
   for (auto [r, row] : llvm::enumerate(state.rows)) {

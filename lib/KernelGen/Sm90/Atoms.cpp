@@ -94,12 +94,6 @@ void sm90::waitStoresReadIf(KernelBuilder &b, Value condition) {
            "@p cp.async.bulk.wait_group.read 0; }",
            "r", condition);
 }
-void sm90::releaseDependents(KernelBuilder &b) {
-  emitText(b, "griddepcontrol.launch_dependents;", "", {});
-}
-void sm90::waitForPreviousKernel(KernelBuilder &b) {
-  emitText(b, "griddepcontrol.wait; fence.proxy.async;", "", {});
-}
 void sm90::fenceAsyncProxy(KernelBuilder &b) {
   emitText(b, "fence.proxy.async.shared::cta;", "", {});
 }
@@ -134,26 +128,11 @@ void sm90::storeMatrix(KernelBuilder &b, Value shared, ValueRange registers) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Constraints "=f,=f,...,0,1,...": results in the registers of the operands.
-static std::string tieAll(ValueRange values) {
-  std::string outputs, inputs;
-  for (auto [index, value] : llvm::enumerate(values)) {
-    outputs += value.getType().isF32() ? "=f," : "=r,";
-    inputs += std::to_string(index) + ",";
-  }
-  return outputs + inputs;
-}
-
-Values sm90::pin(KernelBuilder &b, ValueRange values) {
-  return b.inlineAsm(values.getTypes(), "",
-                     StringRef(tieAll(values)).drop_back(), values);
-}
-
 Values sm90::waitProducts(KernelBuilder &b, int64_t pending,
                           ValueRange accumulators) {
-  return b.inlineAsm(accumulators.getTypes(),
-                     "wgmma.wait_group.sync.aligned " + Twine(pending) + ";",
-                     tieAll(accumulators) + "~{memory}", accumulators);
+  return b.inlineAsmInPlace("wgmma.wait_group.sync.aligned " + Twine(pending) +
+                                ";",
+                            "~{memory}", accumulators);
 }
 
 // A descriptor in units of 16 bytes (PTX ISA, matrix descriptor format): start

@@ -234,7 +234,7 @@ void Consumer::buildQuery(Value round) {
                     column / kPanelColumns * context.tile.tileM * kPanelPitch);
     llvm::append_range(queryOperand, loadMatrix(b, address));
   }
-  queryOperand = pin(b, queryOperand);
+  queryOperand = b.pin(queryOperand);
   if (!context.outputReplacesQuery()) {
     syncWarp(b);
     context.queries.releaseIf(b, isWarpLeader, round);
@@ -281,7 +281,7 @@ Consumer::LoopState Consumer::buildFirstStep(LoopState state) {
   buildNormalizer(state, scores, TileKind::Boundary, {});
   state.weights = packPairs(b, scores, problem.getElementType());
   // Zeros that are made here, and not by moves in the loop's entry.
-  state.output = pin(b, state.output);
+  state.output = b.pin(state.output);
   state.position = walk->next(b, state.position);
   state.number = b.add(state.number, 1);
   if (context.pipeline.productWait == ProductWait::WithNextKey)
@@ -357,7 +357,7 @@ void Consumer::buildStep(LoopState &state, TileKind kind) {
                       isSplit ? function_ref<void()>(betweenRows) : nullptr);
   if (!isSplit) {
     retireProduct();
-    scores = pin(b, scores);
+    scores = b.pin(scores);
   }
   state.weights = packPairs(b, scores, problem.getElementType());
   buildRescale(state, rescales);
@@ -399,7 +399,7 @@ Consumer::buildNormalizer(LoopState &state, Values &scores, TileKind kind,
       advance(r);
       weigh(r);
       if (betweenRows && r == 0) {
-        rows[r] = pin(b, rows[r]);
+        rows[r] = b.pin(rows[r]);
         betweenRows();
       }
     }
@@ -417,7 +417,7 @@ void Consumer::buildRescale(LoopState &state,
   // Else LLVM would sink the packing below the branch, out of the shadow of
   // the exponentials.
   if (rescales.front().isNeeded)
-    state.weights = pin(b, state.weights);
+    state.weights = b.pin(state.weights);
   state.output =
       OnlineNormalizer::rescale(b, rescales, outputShape, state.output);
 }
@@ -573,7 +573,7 @@ void Consumer::replaceNonFiniteRows() {
             // warp's other rows hold.
             if (!context.stagesOutput()) {
               // Else the addresses are made before the loops over the keys.
-              OutputRows(problem, ownRows, ExactRows::kShape, pin(b, {row})[0],
+              OutputRows(problem, ownRows, ExactRows::kShape, b.pin({row})[0],
                          tileColumn, column)
                   .replaceNonFinite(b, output);
               return;
@@ -586,7 +586,7 @@ void Consumer::replaceNonFiniteRows() {
               pair = replaceNonFinite(b, pair, other, type);
             storeMatrix(b, address, staged);
           });
-  OutputRows(problem, ownRows, outputShape, pin(b, {row})[0], tileColumn)
+  OutputRows(problem, ownRows, outputShape, b.pin({row})[0], tileColumn)
       .replaceNaNStates(b, normalizer, exact);
 }
 
