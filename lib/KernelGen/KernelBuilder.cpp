@@ -295,13 +295,6 @@ Values KernelBuilder::inlineAsmInPlace(const Twine &text, const Twine &clobbers,
                    values);
 }
 
-void KernelBuilder::releaseDependents() {
-  inlineAsm({}, "griddepcontrol.launch_dependents;", "~{memory}", {});
-}
-void KernelBuilder::waitForPreviousKernel() {
-  inlineAsm({}, "griddepcontrol.wait; fence.proxy.async;", "~{memory}", {});
-}
-
 //===----------------------------------------------------------------------===//
 // Control flow
 //===----------------------------------------------------------------------===//

@@ -21,8 +21,6 @@ constexpr int64_t kElementBytes = 2;
 constexpr int64_t kOtherRegisters = 64;
 /// The same where registers are short.
 constexpr int64_t kLeastOtherRegisters = 55;
-/// What an instruction of any chip can name.
-constexpr int64_t kMostRegisters = 255;
 /// Other registers where roles are apart: no copies, fewer addresses.
 constexpr int64_t kPipelinedRegisters = 32;
 /// What a warpgroup-wide product needs besides its accumulators.
@@ -176,7 +174,8 @@ mlir::attnfuse::getUnpipelinedResources(const KernelTraits &traits,
       getFragmentRegisters(traits.dims, tile, 1) + kLeastOtherRegisters;
   KernelResources resources{
       SharedMemoryPlan(traits.dims, tile).size,
-      std::max(least, std::min(registers, kMostRegisters)), tile.getThreads()};
+      std::max(least, std::min(registers, TargetInfo::kMostRegistersPerThread)),
+      tile.getThreads()};
   resources.leastRegisters = least;
   return resources;
 }

@@ -170,6 +170,14 @@ static bool hasFewQueries(const ScheduleProblem &problem) {
   return problem.numQueries && *problem.numQueries <= kMinChosenTileM;
 }
 
+bool mlir::attnfuse::fitsOn(const ScheduleProblem &problem,
+                            const KernelTile &tile, const TargetInfo &target) {
+  llvm::Error error = checkTile(problem, tile, target);
+  bool fits = !error;
+  llvm::consumeError(std::move(error));
+  return fits;
+}
+
 /// Part of the keys' or queries' tiles that is padding, as a factor.
 static double getPaddingFactor(std::optional<int64_t> size, int64_t tile) {
   if (!size)
@@ -261,10 +269,8 @@ bool isNeedlessStopgap(const ScheduleProblem &problem, KernelTile tile,
   if (tile.tileN != kStopgapTileN)
     return false;
   tile.tileN = kCommonTileN;
-  if (llvm::Error error = checkTile(problem, tile, target)) {
-    llvm::consumeError(std::move(error));
+  if (!fitsOn(problem, tile, target))
     return false;
-  }
   return !isWideTile(problem, tile) || isPreferred(problem, tile, target);
 }
 
@@ -346,10 +352,8 @@ std::optional<KernelTile> getPipelinedTile(const ScheduleProblem &problem,
                       !problem.rotatesKeys && problem.staging == Staging::None,
                   choosePipeline(problem, headDim, groups)};
   tile.packedHeads = choosePackedHeads(problem, tile.tileM);
-  if (llvm::Error error = checkTile(problem, tile, target)) {
-    llvm::consumeError(std::move(error));
+  if (!fitsOn(problem, tile, target))
     return std::nullopt;
-  }
   return tile;
 }
 
@@ -432,10 +436,8 @@ mlir::attnfuse::chooseUnpipelinedTile(const ScheduleProblem &problem,
     return best;
   KernelTile staged = best;
   staged.stages = 2;
-  if (llvm::Error error = checkTile(problem, staged, target)) {
-    llvm::consumeError(std::move(error));
+  if (!fitsOn(problem, staged, target))
     return best;
-  }
   return estimateTileCost(problem, staged, target) < bestCost ? staged : best;
 }
 
@@ -451,10 +453,8 @@ KernelTile mlir::attnfuse::leaveRoomForParts(const ScheduleProblem &problem,
     return tile;
   KernelTile smaller = tile;
   smaller.tileN = 32;
-  if (llvm::Error error = checkTile(problem, smaller, target)) {
-    llvm::consumeError(std::move(error));
+  if (!fitsOn(problem, smaller, target))
     return tile;
-  }
   return smaller;
 }
 

@@ -100,10 +100,8 @@ bool ScheduleSpace::isLegal(const KernelTile &tile) const {
              !isWithin(tile.stages, 1, kMostPlainStages)) {
     return false;
   }
-  if (llvm::Error error = checkTile(problem, tile, target)) {
-    llvm::consumeError(std::move(error));
+  if (!fitsOn(problem, tile, target))
     return false;
-  }
   return tile.pipeline || allowsUnpreferred ||
          isPreferredTile(problem, tile, target);
 }

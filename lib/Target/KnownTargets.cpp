@@ -44,7 +44,7 @@ TargetInfo capability(StringRef chip, int64_t ptxVersion, int64_t sharedPerSm,
   info.maxSharedPerBlock = sharedPerSm - info.sharedReservedPerBlock;
   info.maxSharedPerSm = sharedPerSm;
   info.registersPerSm = 65536;
-  info.maxRegistersPerThread = 255;
+  info.maxRegistersPerThread = TargetInfo::kMostRegistersPerThread;
   info.maxThreadsPerBlock = 1024;
   info.maxThreadsPerSm = threadsPerSm;
   info.maxBlocksPerSm = blocksPerSm;

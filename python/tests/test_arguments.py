@@ -17,11 +17,6 @@ rotated = af.attention(variants.rotated)
 sparse = af.attention(variants.sparse)
 
 
-@pytest.fixture
-def tensors(random):
-    return qkv(random)
-
-
 def test_signatures():
     with pytest.raises(af.CompileError, match="named parameters"):
         af.attention(lambda q, k, v, *rest: None)

@@ -7,18 +7,12 @@ import numpy as np
 import pytest
 
 import attnfuse as af
-from reference import qkv
 from refusals import refused
 
 try:
     import torch
 except ImportError:
     torch = None
-
-
-@pytest.fixture
-def tensors(random):
-    return qkv(random)
 
 
 #: Symbols that a function keeps beyond its call.

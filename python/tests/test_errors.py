@@ -18,11 +18,6 @@ sparse = af.attention(variants.sparse)
 sloped = af.attention(variants.sloped)
 
 
-@pytest.fixture
-def tensors(random):
-    return qkv(random)
-
-
 # ===-----------------------------------------------------------------------===#
 # What an argument is
 # ===-----------------------------------------------------------------------===#

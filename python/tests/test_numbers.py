@@ -6,18 +6,13 @@ import numpy as np
 import pytest
 
 import attnfuse as af
-from reference import attention, check, qkv
+from reference import attention, check
 from refusals import refused
 
 try:
     import torch
 except ImportError:
     torch = None
-
-
-@pytest.fixture
-def tensors(random):
-    return qkv(random)
 
 
 def changed(change):

@@ -7,13 +7,7 @@ import pytest
 
 import attnfuse as af
 import variants
-from reference import qkv
 from refusals import refused
-
-
-@pytest.fixture
-def tensors(random):
-    return qkv(random)
 
 
 def line_of(function, text):

@@ -145,14 +145,6 @@ public:
   /// from here on.
   Values pin(ValueRange values) { return inlineAsmInPlace("", "", values); }
 
-  // Programmatic launch (PTX ISA, griddepcontrol), from sm_90 on.
-  /// Lets a kernel that is to start early do so; what this one writes it waits
-  /// for by itself.
-  void releaseDependents();
-  /// Waits for the kernel before this one where it was launched to start early,
-  /// and makes what that kernel wrote visible to the tensor memory accelerator.
-  void waitForPreviousKernel();
-
   // Control flow.
   void ifThen(Value condition, function_ref<void()> body);
   Values ifElse(Value condition, TypeRange types, function_ref<Values()> then,

@@ -61,6 +61,10 @@ llvm::Error checkBlocks(const ScheduleProblem &problem, const KernelTile &tile);
 llvm::Error checkTile(const ScheduleProblem &problem, const KernelTile &tile,
                       const TargetInfo &target);
 
+/// Whether it passes checkTile.
+bool fitsOn(const ScheduleProblem &problem, const KernelTile &tile,
+            const TargetInfo &target);
+
 /// Estimated clocks of one SM for one query row and one visible key. `tile`
 /// passes checkTile.
 double estimateTileCost(const ScheduleProblem &problem, const KernelTile &tile,

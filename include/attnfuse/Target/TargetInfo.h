@@ -78,6 +78,8 @@ struct TargetInfo {
   int64_t maxSharedPerSm = 0;
   int64_t registersPerSm = 0;
   int64_t maxRegistersPerThread = 0;
+  /// On every chip of the table: what an instruction can name.
+  static constexpr int64_t kMostRegistersPerThread = 255;
   int64_t maxThreadsPerBlock = 0;
   int64_t maxThreadsPerSm = 0;
   int64_t maxBlocksPerSm = 0;

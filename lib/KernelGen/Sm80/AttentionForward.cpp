@@ -16,6 +16,7 @@
 #include "attnfuse/KernelGen/SharedLayout.h"
 #include "attnfuse/KernelGen/Sm80/Atoms.h"
 #include "attnfuse/KernelGen/Sm80/TileCopy.h"
+#include "attnfuse/KernelGen/Sm90/Atoms.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 
 using namespace mlir;
@@ -130,7 +131,7 @@ ForwardKernel::LoopState::unflatten(ValueRange values, const LoopState &like) {
 
 void ForwardKernel::build() {
   if (problem.splitsKeys() && abi.getPartials()->combinesEarly)
-    b.releaseDependents();
+    sm90::releaseDependents(b);
   buildIndices();
   b.whileLoop(
       b.i32(Compute), [&](ValueRange mode) { return b.lt(mode[0], NumModes); },

@@ -22,7 +22,7 @@ void sm90::buildAttentionForward(AttentionOp op, const KernelTile &tile,
                   OpBuilder::atBlockEnd(&kernel.getBody().front()));
   BlockContext context(b, op, tile, sharedMemory, abi, target);
   if (context.problem.splitsKeys() && abi.getPartials()->combinesEarly)
-    b.releaseDependents();
+    releaseDependents(b);
   context.initBarriers(b);
   // Each role is one branch of this condition, which the assembler demands to
   // move registers between them.

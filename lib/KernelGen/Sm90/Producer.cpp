@@ -82,10 +82,10 @@ Value Producer::buildTile(Value round, const QueryTile &query, Value number) {
     // A kernel before this one may still be rotating q or k. Every block waits
     // for it, so that this kernel ends after that one.
     if (isRotatedBefore(problem.getOp().getQuery())) {
-      b.waitForPreviousKernel();
+      waitForPreviousKernel(b);
     } else if (isRotatedBefore(problem.getOp().getKey())) {
       loadQuery();
-      b.waitForPreviousKernel();
+      waitForPreviousKernel(b);
       loadKey(position, number);
       return loadStagedFor(position, number);
     }
