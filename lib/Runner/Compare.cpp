@@ -15,7 +15,8 @@ using namespace attnfuse;
 // docs/numerics.md says where these come from.
 /// An element's bound in units of its expected error.
 static constexpr double kElementFactor = 4;
-/// The bound of the root mean square, in the same units, for n elements.
+/// The bound of the root mean square, in the same units, for n independent
+/// errors.
 static double getRmsFactor(double n) { return 1 + 3 / std::sqrt(n); }
 
 /// A bound beyond this share of an element's scale says little: with it, zeros
@@ -68,18 +69,25 @@ bool matchesNonFinite(double value, double reference, double error,
   return std::abs(reference) - error <= largest;
 }
 
-/// Root mean squares, relative to that of the reference.
+/// Root mean squares, relative to that of the reference. Errors come in groups:
+/// those of one group may be one and the same.
 class RelativeL2 {
 public:
   void add(double error, double reference, double unit) {
     errorSquares += error * error;
     referenceSquares += reference * reference;
-    expectedSquares += unit * unit;
-    count += 1;
+    groupSquares += unit * unit;
+  }
+  void endGroup() {
+    expectedSquares += groupSquares;
+    expectedFourths += groupSquares * groupSquares;
+    groupSquares = 0;
   }
   double getError() const { return relate(errorSquares); }
   double getBound() const {
-    return relate(expectedSquares) * (count ? getRmsFactor(count) : 0);
+    return expectedFourths > 0
+               ? relate(expectedSquares) * getRmsFactor(countIndependent())
+               : 0;
   }
   bool passes() const { return getError() <= getBound(); }
 
@@ -87,7 +95,13 @@ private:
   double relate(double squares) const {
     return referenceSquares > 0 ? std::sqrt(squares / referenceSquares) : 0;
   }
-  double errorSquares = 0, referenceSquares = 0, expectedSquares = 0, count = 0;
+  /// The number of groups, had all of them the same weight.
+  double countIndependent() const {
+    return expectedSquares / expectedFourths * expectedSquares;
+  }
+  double errorSquares = 0, referenceSquares = 0, groupSquares = 0;
+  /// Over the groups that have ended.
+  double expectedSquares = 0, expectedFourths = 0;
 };
 
 /// What errors are large or small beside: the root mean square of an element's
@@ -134,7 +148,12 @@ Comparison attnfuse::compare(const HostTensor &result,
   Scales scales(reference, std::min(largest, 0x1.fffffffffffffp1023),
                 std::max(traits.minScale, getSmallestNormal(result.getType())));
   RelativeL2 all, useful;
+  int64_t groupSize = traits.rowsShareErrors ? result.getShape().back() : 1;
   for (int64_t i = 0, end = result.getNumElements(); i < end; ++i) {
+    if (i % groupSize == 0) {
+      all.endGroup();
+      useful.endGroup();
+    }
     double value = result.getFloat(i), expected = reference.getFloat(i);
     double unit = expectedError.getFloat(i);
     if (std::isnan(unit))
@@ -171,6 +190,8 @@ Comparison attnfuse::compare(const HostTensor &result,
     comparison.numLoose += 1;
     comparison.numUndecided += error > limit;
   }
+  all.endGroup();
+  useful.endGroup();
   // Elements of loose bounds shall not hide the others.
   const RelativeL2 &deciding = useful.passes() ? all : useful;
   comparison.relativeL2Error = deciding.getError();

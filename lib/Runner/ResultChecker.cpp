@@ -30,7 +30,7 @@ constexpr int64_t kMostParts = 64;
   ::attnfuse::ResultTraits traits;
   // An error of a logarithm is relative to what it is the logarithm of.
   traits.minScale = kind == RoleKind::LogSumExp ? 1 : 0;
-  traits.infinityMayBeNaN = kind == RoleKind::Output;
+  traits.infinityMayBeNaN = traits.rowsShareErrors = kind == RoleKind::Output;
   return traits;
 }
 

@@ -61,6 +61,32 @@ TEST(CompareTest, ManySmallErrorsFailByTheirMeanSquare) {
   EXPECT_TRUE(compareF32(result, reference, 0.25).passed);
 }
 
+TEST(CompareTest, RowsThatShareAnErrorCountAsOne) {
+  // Two rows of 64 are 1.5 units off as a whole, and the others are zeros.
+  constexpr int64_t kRows = 100, kSize = 64;
+  HostTensor result(ElementType::F32, {kRows, kSize});
+  HostTensor reference(ElementType::F64, {kRows, kSize});
+  HostTensor expected(ElementType::F64, {kRows, kSize});
+  auto fill = [&](int64_t numRows, double error) {
+    for (int64_t i = 0; i < numRows * kSize; ++i) {
+      double value = std::sin(double(i));
+      reference.setFloat(i, value);
+      result.setFloat(i, value + error);
+      expected.setFloat(i, 0.01);
+    }
+  };
+  ResultTraits rows;
+  rows.rowsShareErrors = true;
+  fill(2, 0.015);
+  EXPECT_FALSE(compare(result, reference, expected).passed);
+  EXPECT_TRUE(compare(result, reference, expected, rows).passed);
+  // A hundred rows that are all off by that much are no accident.
+  fill(kRows, 0.015);
+  EXPECT_FALSE(compare(result, reference, expected, rows).passed);
+  fill(kRows, 0.0125);
+  EXPECT_TRUE(compare(result, reference, expected, rows).passed);
+}
+
 TEST(CompareTest, InfinitiesAndNaNsMustMatch) {
   EXPECT_TRUE(compareF32({-INFINITY, NAN, 1}, {-INFINITY, NAN, 1}, 0).passed);
   for (auto [result, reference] :

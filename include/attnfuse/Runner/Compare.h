@@ -18,6 +18,9 @@ struct ResultTraits {
   double minScale = 0;
   /// An infinite reference may come out as NaN (spec S7).
   bool infinityMayBeNaN = false;
+  /// Elements of one row of the last dimension have errors in common, as those
+  /// of an output have: the errors of the row's weights.
+  bool rowsShareErrors = false;
 };
 
 /// How a result differs from the reference, and whether it may (the criteria
