@@ -7,6 +7,7 @@
 
 #include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/Target/TargetInfo.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
@@ -78,7 +79,7 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   valueBytes = tile.tileN * vColumns * kElementBytes;
   stagedBytes = keyPanels * getStagedPanelBytes(traits.staging, tile.tileM);
   int64_t outputBytes = tile.tileM * vColumns * kElementBytes;
-  int64_t barrierBytes = 8 * getNumBarriers();
+  int64_t barrierBytes = kQueryTileBytes + 8 * getNumBarriers();
 
   k = q + queryBytes;
   v = k + stages * keyBytes;
@@ -93,12 +94,27 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   stagedStages = fits(stages, ownOutput) ? stages : 1;
   int64_t end = staged + stagedStages * stagedBytes;
   output = outputReplacesQuery ? q : end;
-  barriers = end + ownOutput;
-  size = barriers + barrierBytes;
+  queryTile = end + ownOutput;
+  barriers = queryTile + kQueryTileBytes;
+  size = queryTile + barrierBytes;
+}
+
+LoaderRotation mlir::attnfuse::getLoaderRotation(const KernelTraits &traits,
+                                                 const KernelTile &tile,
+                                                 const TargetInfo &target) {
+  if (traits.rotatesKeys)
+    return LoaderRotation::Key;
+  // With one computing warpgroup, blocks that share an SM hide the rotation;
+  // three have no register to spare.
+  bool isAhead = traits.rotatesQueries && tile.qInRegisters &&
+                 tile.warps == 2 * kWarpgroupWarps &&
+                 !PipelinedMemoryPlan(traits, tile, target).outputReplacesQuery;
+  return isAhead ? LoaderRotation::Query : LoaderRotation::None;
 }
 
 RoleRegisters RoleRegisters::get(int64_t computingWarpgroups,
-                                 int64_t blocksPerSm, bool rotatesKeys) {
+                                 int64_t blocksPerSm, LoaderRotation rotation) {
+  bool rotatesKeys = rotation == LoaderRotation::Key;
   // Of the 64 Ki registers that every SM with such products has, 512 for the
   // threads of equal place in its warpgroups, and at most
   // 256 for each.
@@ -109,7 +125,15 @@ RoleRegisters RoleRegisters::get(int64_t computingWarpgroups,
     return {load, std::min<int64_t>(256, both - load)};
   }
   case 2:
-    return rotatesKeys ? RoleRegisters{72, 216} : RoleRegisters{24, 240};
+    switch (rotation) {
+    case LoaderRotation::None:
+      return {24, 240};
+    case LoaderRotation::Query:
+      return {40, 232};
+    case LoaderRotation::Key:
+      return {72, 216};
+    }
+    llvm_unreachable("all rotations are handled");
   default:
     return rotatesKeys ? RoleRegisters{80, 144} : RoleRegisters{32, 160};
   }
@@ -157,8 +181,9 @@ int64_t mlir::attnfuse::getPipelinedBlocksPerSm(const KernelTraits &traits,
                    target.sharedReservedPerBlock;
   for (int64_t blocks : {3, 2})
     if (blocks * shared <= target.maxSharedPerSm &&
-        registers <=
-            RoleRegisters::get(1, blocks, traits.rotatesKeys).compute &&
+        registers <= RoleRegisters::get(
+                         1, blocks, getLoaderRotation(traits, tile, target))
+                         .compute &&
         getProductRegisters(traits, tile) <=
             getLaunchRegisters(tile, blocks, target))
       return blocks;
@@ -190,7 +215,7 @@ KernelResources mlir::attnfuse::getKernelResources(const KernelTraits &traits,
           getFragmentRegisters(traits.dims, tile) + kPipelinedRegisters,
           tile.getThreads(),
           RoleRegisters::get(tile.warps / kWarpgroupWarps, blocks,
-                             traits.rotatesKeys)
+                             getLoaderRotation(traits, tile, target))
               .compute,
           blocks,
           getLaunchRegisters(tile, blocks, target),

@@ -161,66 +161,77 @@ void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
   int64_t unitsPerRow = rows.getUnitsPerRow();
   int64_t numUnits = numTileRows * unitsPerRow;
 
+  // A thread has units `first`, `first` + `threads`, ... Those that `distance`
+  // units of the thread lie between are of the same place in every head, and
+  // have tables in common.
+  int64_t perThread = numUnits / threads;
+  int64_t heads = numTileRows / std::min(period, numTileRows);
+  if (numUnits % (threads * heads) != 0)
+    heads = 1;
+  int64_t distance = perThread / heads;
+  bool waits = bool(awaitTile);
   struct Unit {
     Value row, inRow;
     RowRotation::Tables tables;
-    RowRotation::Features features;
   };
-  auto getAddress = [&](Value row, Value feature) {
-    Value chunk = b.divU(feature, SharedLayout::kChunkElements);
-    Value inChunk = b.remU(feature, SharedLayout::kChunkElements);
-    return b.offsetPtr(
-        tile, b.add(layout.getOffset(b, row, chunk), b.mul(inChunk, 2)));
-  };
-  // Distance of units of a thread that have the same tables.
-  std::optional<int64_t> sharing;
-  if (threads % unitsPerRow == 0 && period % (threads / unitsPerRow) == 0)
-    sharing = period / (threads / unitsPerRow);
-  // Units `first`, `first` + `threads`, ...: all loads of a kind together.
-  bool waits = bool(awaitTile);
-  auto rotate = [&](Value first, int64_t count) {
+  // Of each of `heads` heads, `count` units: all loads of a kind together.
+  auto rotate = [&](Value first, int64_t count, int64_t heads) {
     SmallVector<Unit> units;
     for (int64_t index = 0; index < count; ++index) {
       Value unit = b.add(first, index * threads);
       Unit &entry = units.emplace_back();
       entry.row = b.divU(unit, unitsPerRow);
       entry.inRow = b.remU(unit, unitsPerRow);
-      if (sharing && index >= *sharing) {
-        entry.tables = units[index - *sharing].tables;
-        continue;
-      }
-      Value inHead =
-          period < numTileRows ? b.remU(entry.row, period) : entry.row;
+      Value inHead = entry.row;
+      if (heads == 1 && period < numTileRows)
+        inHead = b.remU(inHead, period);
       entry.tables = rows.loadTables(
           b, entry.inRow,
           rows.getTableRow(b, b.add(firstRow, inHead), numRows, batch));
     }
     if (waits)
       awaitTile();
-    for (Unit &unit : units)
-      unit.features = rows.loadFeatures(b, unit.inRow, [&](Value feature) {
-        return getAddress(unit.row, feature);
+    auto rotateHeads = [&](int64_t begin, int64_t end) {
+      SmallVector<RowRotation::Features> features;
+      auto forEachUnit = [&](auto body) {
+        for (int64_t head = begin; head < end; ++head)
+          for (const Unit &unit : units)
+            body(unit, [&](Value feature) {
+              Value chunk = b.divU(feature, SharedLayout::kChunkElements);
+              Value inChunk = b.remU(feature, SharedLayout::kChunkElements);
+              Value offset =
+                  layout.getOffset(b, unit.row, chunk, head * period);
+              return b.offsetPtr(tile, b.add(offset, b.mul(inChunk, 2)));
+            });
+      };
+      forEachUnit([&](const Unit &unit, RowRotation::GetAddress getAddress) {
+        features.push_back(rows.loadFeatures(b, unit.inRow, getAddress));
       });
-    for (Unit &unit : units)
-      rows.store(b, unit.inRow, unit.features, unit.tables,
-                 [&](Value feature) { return getAddress(unit.row, feature); });
+      auto next = features.begin();
+      forEachUnit([&](const Unit &unit, RowRotation::GetAddress getAddress) {
+        rows.store(b, unit.inRow, *next++, unit.tables, getAddress);
+      });
+    };
+    int64_t headsAtOnce = std::max<int64_t>(1, unitsAtOnce / count);
+    for (int64_t head = 0; head < heads; head += headsAtOnce)
+      rotateHeads(head, std::min(head + headsAtOnce, heads));
   };
 
-  int64_t perThread = numUnits / threads;
-  int64_t whole = perThread / unitsAtOnce * unitsAtOnce;
-  if (whole > unitsAtOnce)
-    b.forLoop(thread, b.i32(whole * threads), unitsAtOnce * threads,
-              [&](Value first) { rotate(first, unitsAtOnce); });
+  int64_t atOnce = std::max<int64_t>(1, unitsAtOnce / heads);
+  int64_t whole = distance / atOnce * atOnce;
+  if (whole > atOnce)
+    b.forLoop(thread, b.i32(whole * threads), atOnce * threads,
+              [&](Value first) { rotate(first, atOnce, heads); });
   else if (whole)
-    rotate(thread, whole);
-  if (perThread > whole)
-    rotate(b.add(thread, whole * threads), perThread - whole);
+    rotate(thread, whole, heads);
+  if (distance > whole)
+    rotate(b.add(thread, whole * threads), distance - whole, heads);
   if (perThread * threads < numUnits) {
     // All threads wait, also those that have nothing to rotate.
     if (waits && perThread == 0)
       awaitTile();
     waits = false;
     b.ifThen(b.lt(b.add(thread, perThread * threads), numUnits),
-             [&] { rotate(b.add(thread, perThread * threads), 1); });
+             [&] { rotate(b.add(thread, perThread * threads), 1, 1); });
   }
 }

@@ -29,6 +29,12 @@ constexpr int64_t kHeadDimMultiple = 16;
 constexpr int64_t kWarpgroupWarps = 4;
 constexpr int64_t kWarpgroupRows = 64;
 constexpr int64_t kWarpgroupThreads = kWarpgroupWarps * kWarpSize;
+/// Of the record of a query tile that the loading thread hands to computing
+/// warps.
+constexpr int64_t kQueryTileBytes = 16;
+/// Threads of the loading warpgroup that rotate Q: its last two warps. Warp 0
+/// issues loads, and a power of 2 has more rows with the same tables.
+constexpr int64_t kQueryRotators = 2 * kWarpSize;
 /// 16-bit columns of a panel, 128 bytes, and the bytes after which the pattern
 /// of its swizzle repeats.
 constexpr int64_t kPanelColumns = 64, kSwizzleBytes = 1024;
@@ -47,8 +53,8 @@ enum class Staging { None, PerKey, PerQueryAndKey };
 /// What of the work, besides the tile, decides what a kernel takes.
 struct KernelTraits {
   PaddedHeadDims dims;
-  /// Whether K is rotated in the kernel.
-  bool rotatesKeys = false;
+  /// Whether Q, and K, are rotated in the kernel.
+  bool rotatesQueries = false, rotatesKeys = false;
   Staging staging = Staging::None;
 };
 
@@ -118,31 +124,44 @@ struct PipelinedMemoryPlan {
   /// 64 x v elements for each warpgroup; in place of q where both do not fit.
   int64_t output;
   bool outputReplacesQuery;
+  int64_t queryTile; ///< kQueryTileBytes: which query tile is next.
   int64_t barriers; ///< 8 bytes each.
   int64_t size;     ///< Bytes in all.
 
   // Barriers by index; a ring has one a stage.
-  static constexpr int64_t kQueryFull = 0, kQueryEmpty = 1;
-  int64_t getKeyFull() const { return 2; }
-  int64_t getKeyEmpty() const { return 2 + stages; }
-  int64_t getKeyRotated() const { return 2 + 2 * stages; }
-  int64_t getValueFull() const { return 2 + 3 * stages; }
-  int64_t getValueEmpty() const { return 2 + 4 * stages; }
-  int64_t getStagedFull() const { return 2 + 5 * stages; }
-  int64_t getStagedEmpty() const { return 2 + 6 * stages; }
-  int64_t getNumBarriers() const { return 2 + 7 * stages; }
+  static constexpr int64_t kQueryFull = 0, kQueryEmpty = 1, kQueryRotated = 2,
+                           kQueryTileFull = 3, kQueryTileEmpty = 4;
+  int64_t getKeyFull() const { return 5; }
+  int64_t getKeyEmpty() const { return 5 + stages; }
+  int64_t getKeyRotated() const { return 5 + 2 * stages; }
+  int64_t getValueFull() const { return 5 + 3 * stages; }
+  int64_t getValueEmpty() const { return 5 + 4 * stages; }
+  int64_t getStagedFull() const { return 5 + 5 * stages; }
+  int64_t getStagedEmpty() const { return 5 + 6 * stages; }
+  int64_t getNumBarriers() const { return 5 + 7 * stages; }
   int64_t stages;
 };
 
 /// Bytes of a panel of 64 keys of the staged operand.
 int64_t getStagedPanelBytes(Staging staging, int64_t tileM);
 
+/// What the loading warpgroup of a pipelined kernel rotates: every K tile; or
+/// the next query tile, while this one is computed; or nothing. Where it does
+/// not rotate Q, the computing warpgroups do, each its rows.
+enum class LoaderRotation { None, Query, Key };
+
+/// Q is rotated ahead where computing warpgroups keep it in registers, so that
+/// its place is free meanwhile, and leave the loading one registers enough.
+LoaderRotation getLoaderRotation(const KernelTraits &traits,
+                                 const KernelTile &tile,
+                                 const TargetInfo &target);
+
 /// Registers per thread that the warps of a pipelined block ask for, by the
 /// number of its computing warpgroups, the blocks that are to share an SM, and
-/// whether the loading warpgroup also rotates K. Multiples of 8.
+/// what the loading warpgroup rotates. Multiples of 8.
 struct RoleRegisters {
   static RoleRegisters get(int64_t computingWarpgroups, int64_t blocksPerSm,
-                           bool rotatesKeys);
+                           LoaderRotation rotation);
   int64_t load, compute;
 };
 

@@ -40,9 +40,10 @@ BlockContext::BlockContext(KernelBuilder &b, AttentionOp op,
                            KernelAbi &abi, const TargetInfo &target)
     : tile(tile), pipeline(*tile.pipeline), traits(getKernelTraits(op)),
       dims(traits.dims), plan(traits, tile, target),
+      loaderRotation(getLoaderRotation(traits, tile, target)),
       registers(RoleRegisters::get(
           getComputingWarpgroups(),
-          getPipelinedBlocksPerSm(traits, tile, target), traits.rotatesKeys)),
+          getPipelinedBlocksPerSm(traits, tile, target), loaderRotation)),
       queryRotation(RotationOperands::getQuery(op)),
       keyRotation(RotationOperands::getKey(op)),
       queryLayout(getPanels(tile.tileM, dims.qk)),
@@ -51,12 +52,19 @@ BlockContext::BlockContext(KernelBuilder &b, AttentionOp op,
       shared(b.create<LLVM::PtrToIntOp>(b.getI32Type(),
                                         getSharedBase(b, sharedMemory))),
       thread(b.threadId()), warpgroup(b.divU(thread, kWarpgroupThreads)),
+      queryTiles(getRing(b, shared, plan, plan.queryTile, kQueryTileBytes,
+                         plan.kQueryTileFull, plan.kQueryTileEmpty, 1)),
+      handoff(queryTiles),
       queries(getRing(b, shared, plan, plan.q, plan.queryBytes, plan.kQueryFull,
                       plan.kQueryEmpty, 1)),
       keys(getRing(b, shared, plan, plan.k, plan.keyBytes, plan.getKeyFull(),
                    plan.getKeyEmpty(), plan.stages)),
       values(getRing(b, shared, plan, plan.v, plan.valueBytes,
                      plan.getValueFull(), plan.getValueEmpty(), plan.stages)),
+      readyQueries(loaderRotation == LoaderRotation::Query
+                       ? getRing(b, shared, plan, plan.q, plan.queryBytes,
+                                 plan.kQueryRotated, plan.kQueryEmpty, 1)
+                       : queries),
       readyKeys(keyRotation ? getRing(b, shared, plan, plan.k, plan.keyBytes,
                                       plan.getKeyRotated(), plan.getKeyEmpty(),
                                       plan.stages)
@@ -82,8 +90,11 @@ void BlockContext::initBarriers(KernelBuilder &b) const {
       ring.initFull(b, 1);
       ring.initEmpty(b, consumers);
     };
+    init(queryTiles, tile.warps);
     init(queries,
          outputReplacesQuery() ? getComputingWarpgroups() : tile.warps);
+    if (loaderRotation == LoaderRotation::Query)
+      readyQueries.initFull(b, kQueryRotators);
     init(keys, tile.warps);
     init(values, tile.warps);
     if (keyRotation)

@@ -13,14 +13,15 @@
 #include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/KernelGen/Rotation.h"
 #include "attnfuse/KernelGen/SharedLayout.h"
-#include "attnfuse/KernelGen/Sm90/StageRing.h"
+#include "attnfuse/KernelGen/Sm90/TileHandoff.h"
 #include "attnfuse/KernelGen/Sm90/TileOrder.h"
 #include "attnfuse/Target/TargetInfo.h"
 
 namespace mlir::attnfuse::kernelgen::sm90 {
 
 /// The kernel's shape, and the values that all threads have before the roles
-/// part. K is `full` when it has landed and `ready` when it is also rotated.
+/// part. A tile is `full` when it has landed and `ready` when it is also
+/// rotated.
 struct BlockContext {
   BlockContext(KernelBuilder &b, AttentionOp op, const KernelTile &tile,
                LLVM::GlobalOp sharedMemory, KernelAbi &abi,
@@ -46,6 +47,7 @@ struct BlockContext {
   KernelTraits traits;
   PaddedHeadDims dims;
   PipelinedMemoryPlan plan;
+  LoaderRotation loaderRotation;
   RoleRegisters registers;
   RotationOperands queryRotation, keyRotation;
   SharedLayout queryLayout, keyLayout;
@@ -55,10 +57,13 @@ struct BlockContext {
   LLVM::GlobalOp sharedMemory;
   Value shared; ///< i32 address of the block's memory
   Value thread, warpgroup;
+  /// Of the record that `handoff` writes to.
+  StageRing queryTiles;
+  TileHandoff handoff;
   StageRing queries, keys, values;
-  /// Like `keys`, with the barriers of rotated tiles; the same without a
-  /// rotation.
-  StageRing readyKeys;
+  /// Like `queries` and `keys`, with the barriers of tiles that the loading
+  /// warpgroup has rotated; the same where it does not.
+  StageRing readyQueries, readyKeys;
   /// The score operand that comes with the keys, if there is one, and its
   /// tiles: panels of 64 keys.
   std::optional<StagedOperand> stagedOperand;

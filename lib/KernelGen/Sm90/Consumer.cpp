@@ -23,6 +23,9 @@ static constexpr int64_t kTurnThreads = 2 * kWarpgroupThreads;
 static int64_t getUnitsAtOnce(const RoleRegisters &registers) {
   return registers.compute > 200 ? 4 : 1;
 }
+/// In which numbers that are not finite are looked for, a chain of dependent
+/// operations each.
+static constexpr int64_t kProbeChains = 4;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// References of rows in which no sum has been bounded (docs/spec.md) are
@@ -43,6 +46,7 @@ Values Consumer::LoopState::flatten() const {
   values.append(largest);
   values.append(weights);
   values.append(output);
+  values.append(factors);
   return values;
 }
 
@@ -55,6 +59,7 @@ Consumer::LoopState Consumer::LoopState::unflatten(ValueRange values,
   state.largest = takeFront(values, like.largest.size());
   state.weights = takeFront(values, like.weights.size());
   state.output = takeFront(values, like.output.size());
+  state.factors = takeFront(values, like.factors.size());
   return state;
 }
 
@@ -148,8 +153,9 @@ void Consumer::build() {
   if (hasTurns())
     b.ifThen(b.eq(group, 0), [&] { arriveNamed(b, turn, kTurnThreads); });
 
-  context.order.forEachTile(
-      b, [&](Value round, const QueryTile &tile, Value number) {
+  context.handoff.forEachTile(
+      b, problem, isWarpLeader,
+      [&](Value round, const QueryTile &tile, Value number) {
         query = tile;
         groupRows = problem.getRowsFrom(b, context.tile, tile,
                                         b.mul(group, kWarpgroupRows));
@@ -178,10 +184,13 @@ Value Consumer::buildTile(Value round, Value number) {
             context.stagedOperand->load->getResult(0).getType())));
   state.output.assign(outputShape.getSize(), b.f32(0));
   // Without a visible key the output is 0.
+  state.factors.assign(scoreShape.getNumRows(), b.f32(0));
   Values end = b.ifElse(
       walk->isValid(b, state.position), ValueRange(state.flatten()).getTypes(),
       [&] {
-        LoopState here = buildFirstStep(state);
+        LoopState here = state;
+        here.factors.clear();
+        here = buildFirstStep(here);
         // In the order of the walk; see TileWalk.
         const BandLimits &limits = problem.limits;
         if (limits.upper)
@@ -205,11 +214,12 @@ Value Consumer::buildTile(Value round, Value number) {
 
 void Consumer::buildQuery(Value round) {
   Part part(b, "query");
-  if (!context.queryRotation)
-    context.queries.waitFull(b, round);
+  bool isRotatedAhead = context.loaderRotation == LoaderRotation::Query;
+  if (!context.queryRotation || isRotatedAhead)
+    context.readyQueries.waitFull(b, round);
   Value tile = b.add(context.queries.getTile(b, b.i32(0)),
                      b.mul(group, kGroupPanelBytes));
-  if (context.queryRotation) {
+  auto rotate = [&] {
     Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
                                 b.mul(group, kGroupPanelBytes));
     TileRotation(context.queryRotation, problem.getElementType(),
@@ -221,7 +231,11 @@ void Consumer::buildQuery(Value round) {
               [&] { context.queries.waitFull(b, round); });
     fenceAsyncProxy(b);
     syncNamed(b, groupBarrier, kWarpgroupThreads);
-  }
+  };
+  if (isRotatedAhead)
+    b.ifThen(b.eq(round, 0), rotate);
+  else if (context.queryRotation)
+    rotate();
   if (!context.tile.qInRegisters) {
     queryOperand = {getDescriptor(b, tile, kDescriptorUnit)};
     return;
@@ -514,8 +528,12 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
   Value previous = b.sub(state.number, 1);
   context.values.waitFull(b, previous);
   Values output = buildWeightedSum(state, previous, /*fences=*/true);
-  for (OnlineNormalizer::Row &row : state.rows)
+  for (OnlineNormalizer::Row &row : state.rows) {
     normalizer.finish(b, row);
+    state.factors.push_back(normalizer.getOutputFactor(b, row, problem.nkv));
+  }
+  // Ready when the product is.
+  state.factors = b.pin(state.factors);
   state.output = waitProducts(b, 0, output);
   context.values.releaseIf(b, isWarpLeader, previous);
 }
@@ -526,18 +544,22 @@ void Consumer::buildEpilogue(LoopState state, Value round) {
     markUncertainRows(state);
   // 0 times a number is 0, and NaN otherwise.
   Value probe = b.f32(0);
-  for (auto [r, row] : llvm::enumerate(state.rows)) {
-    Value factor = normalizer.getOutputFactor(b, row, problem.nkv);
-    Value before = probe;
+  for (int64_t r = 0; r < outputShape.getNumRows(); ++r) {
+    Values chains(kProbeChains, b.f32(0));
     for (int64_t index : outputShape.getRowIndices(r)) {
-      state.output[index] = b.mulF(state.output[index], factor);
-      probe = b.fma(state.output[index], b.f32(0), probe);
+      state.output[index] = b.mulF(state.output[index], state.factors[r]);
+      Value &chain = chains[index / 2 % kProbeChains];
+      chain = b.fma(state.output[index], b.f32(0), chain);
     }
+    Value ofRow = chains.front();
+    for (Value chain : ArrayRef(chains).drop_front())
+      ofRow = b.addF(ofRow, chain);
     // A score region may make NaN of rows past the end, for which nothing is
     // computed anew.
     if (problem.getOp().hasScoreChain())
-      probe =
-          b.select(b.le(problem.nq, outputRows->getRow(b, r)), before, probe);
+      ofRow = b.select(b.le(problem.nq, outputRows->getRow(b, r)), b.f32(0),
+                       ofRow);
+    probe = b.addF(probe, ofRow);
   }
   if (context.stagesOutput()) {
     // The accelerator may still read the rows of the tile before.

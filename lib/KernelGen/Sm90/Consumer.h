@@ -39,6 +39,7 @@ private:
     OnlineNormalizer::Rows rows;
     Values largest;
     Values weights, output;
+    Values factors; ///< of the rows of the output, after the last step
 
     Values flatten() const;
     static LoopState unflatten(ValueRange values, const LoopState &like);

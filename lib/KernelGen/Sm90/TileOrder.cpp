@@ -77,15 +77,16 @@ QueryTile TileOrder::getTile(KernelBuilder &b, Value round) const {
   return problem.getQueryTile(b, shape, tile.head, tile.rowBlock, part);
 }
 
-void TileOrder::forEachTile(
+Value TileOrder::forEachTile(
     KernelBuilder &b,
     function_ref<Value(Value, const QueryTile &, Value)> body) const {
   // Carries (round, number).
-  b.whileLoop(
+  Values end = b.whileLoop(
       {b.i32(0), b.i32(0)},
       [&](ValueRange state) { return deal.hasTile(b, state[0]); },
       [&](ValueRange state) -> Values {
         Value number = body(state[0], getTile(b, state[0]), state[1]);
         return {b.add(state[0], 1), number};
       });
+  return end[0];
 }

@@ -28,8 +28,8 @@ public:
 
   /// Emits the rounds of this block, a tile each. `body` gets the round, its
   /// query tile and the number of the block's next key tile, which it returns
-  /// moved on.
-  void forEachTile(
+  /// moved on. Returns the number of rounds.
+  Value forEachTile(
       KernelBuilder &b,
       function_ref<Value(Value round, const QueryTile &query, Value number)>
           body) const;
