@@ -7,7 +7,6 @@
 
 #include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/Target/TargetInfo.h"
-#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
@@ -99,22 +98,8 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   size = queryTile + barrierBytes;
 }
 
-LoaderRotation mlir::attnfuse::getLoaderRotation(const KernelTraits &traits,
-                                                 const KernelTile &tile,
-                                                 const TargetInfo &target) {
-  if (traits.rotatesKeys)
-    return LoaderRotation::Key;
-  // With one computing warpgroup, blocks that share an SM hide the rotation;
-  // three have no register to spare.
-  bool isAhead = traits.rotatesQueries && tile.qInRegisters &&
-                 tile.warps == 2 * kWarpgroupWarps &&
-                 !PipelinedMemoryPlan(traits, tile, target).outputReplacesQuery;
-  return isAhead ? LoaderRotation::Query : LoaderRotation::None;
-}
-
 RoleRegisters RoleRegisters::get(int64_t computingWarpgroups,
-                                 int64_t blocksPerSm, LoaderRotation rotation) {
-  bool rotatesKeys = rotation == LoaderRotation::Key;
+                                 int64_t blocksPerSm, bool rotatesKeys) {
   // Of the 64 Ki registers that every SM with such products has, 512 for the
   // threads of equal place in its warpgroups, and at most
   // 256 for each.
@@ -125,15 +110,7 @@ RoleRegisters RoleRegisters::get(int64_t computingWarpgroups,
     return {load, std::min<int64_t>(256, both - load)};
   }
   case 2:
-    switch (rotation) {
-    case LoaderRotation::None:
-      return {24, 240};
-    case LoaderRotation::Query:
-      return {40, 232};
-    case LoaderRotation::Key:
-      return {72, 216};
-    }
-    llvm_unreachable("all rotations are handled");
+    return rotatesKeys ? RoleRegisters{72, 216} : RoleRegisters{24, 240};
   default:
     return rotatesKeys ? RoleRegisters{80, 144} : RoleRegisters{32, 160};
   }
@@ -181,9 +158,8 @@ int64_t mlir::attnfuse::getPipelinedBlocksPerSm(const KernelTraits &traits,
                    target.sharedReservedPerBlock;
   for (int64_t blocks : {3, 2})
     if (blocks * shared <= target.maxSharedPerSm &&
-        registers <= RoleRegisters::get(
-                         1, blocks, getLoaderRotation(traits, tile, target))
-                         .compute &&
+        registers <=
+            RoleRegisters::get(1, blocks, traits.rotatesKeys).compute &&
         getProductRegisters(traits, tile) <=
             getLaunchRegisters(tile, blocks, target))
       return blocks;
@@ -215,7 +191,7 @@ KernelResources mlir::attnfuse::getKernelResources(const KernelTraits &traits,
           getFragmentRegisters(traits.dims, tile) + kPipelinedRegisters,
           tile.getThreads(),
           RoleRegisters::get(tile.warps / kWarpgroupWarps, blocks,
-                             getLoaderRotation(traits, tile, target))
+                             traits.rotatesKeys)
               .compute,
           blocks,
           getLaunchRegisters(tile, blocks, target),

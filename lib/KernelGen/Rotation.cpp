@@ -70,16 +70,20 @@ Value RowRotation::getTableRow(KernelBuilder &b, Value row, Value numRows,
   return b.add(b.max(b.min(position, last), -offset), offset);
 }
 
-Values RowRotation::loadTable(KernelBuilder &b, Value table, Value row,
-                              Value column, int64_t size) const {
+Value RowRotation::loadTableVector(KernelBuilder &b, Value table, Value row,
+                                   Value column, int64_t size) const {
   Type type = cast<RankedTensorType>(table.getType()).getElementType();
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   Value element =
       b.add(b.mul(row, abi.getStride(b, table, 0)), b.toI64(column));
   Value address = b.offsetPtr(abi.getPointer(b, table), b.mul(element, bytes));
   Type vectorType = size == 1 ? type : VectorType::get({size}, type);
-  Value vector =
-      b.load(vectorType, address, std::min<int64_t>(16, size * bytes));
+  return b.load(vectorType, address, std::min<int64_t>(16, size * bytes));
+}
+
+Values RowRotation::loadTable(KernelBuilder &b, Value table, Value row,
+                              Value column, int64_t size) const {
+  Value vector = loadTableVector(b, table, row, column, size);
   Values elements;
   for (int64_t index = 0; index < size; ++index)
     elements.push_back(b.toF32(b.extractElement(vector, index)));
@@ -125,6 +129,14 @@ RowRotation::Features RowRotation::loadFeatures(KernelBuilder &b, Value unit,
   return features;
 }
 
+/// (x, y) to (x cos - y sin, y cos + x sin).
+static void rotatePair(KernelBuilder &b, Value &x, Value &y, Value cos,
+                       Value sin) {
+  Value rotatedX = b.fma(x, cos, b.negF(b.mulF(y, sin)));
+  y = b.fma(y, cos, b.mulF(x, sin));
+  x = rotatedX;
+}
+
 void RowRotation::store(KernelBuilder &b, Value unit, const Features &features,
                         const Tables &tables, GetAddress getAddress) const {
   int64_t size = getFeatureVectorSize(operands);
@@ -141,9 +153,7 @@ void RowRotation::store(KernelBuilder &b, Value unit, const Features &features,
     bool half = isHalf(operands);
     Value &x = half ? vectors[0][pair] : vectors[0][2 * pair];
     Value &y = half ? vectors[1][pair] : vectors[0][2 * pair + 1];
-    Value rotatedX = b.fma(x, cos, b.negF(b.mulF(y, sin)));
-    y = b.fma(y, cos, b.mulF(x, sin));
-    x = rotatedX;
+    rotatePair(b, x, y, cos, sin);
   }
   for (auto [start, elements] :
        llvm::zip_equal(getFeatureStarts(b, unit), vectors)) {
@@ -234,4 +244,76 @@ void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
     b.ifThen(b.lt(b.add(thread, perThread * threads), numUnits),
              [&] { rotate(b.add(thread, perThread * threads), 1, 1); });
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Fragments
+//===----------------------------------------------------------------------===//
+
+/// Columns of which a lane has two, and rows of which it has one.
+static constexpr int64_t kGroupColumns = 8, kFragmentRows = 2;
+
+/// The register of the lane's row `r` and of group `group` of columns.
+static int64_t getRegister(int64_t group, int64_t r) {
+  return 2 * group + r;
+}
+
+bool FragmentRotation::isPossible(const RotationOperands &operands) {
+  int64_t distance = isHalf(operands) ? operands.getWidth() / 2 : 0;
+  return operands.getWidth() % kGroupColumns == 0 &&
+         distance % kGroupColumns == 0;
+}
+
+int64_t FragmentRotation::getNumGroups() const {
+  return operands.getWidth() / kGroupColumns / (isHalf(operands) ? 2 : 1);
+}
+
+Values FragmentRotation::loadTables(KernelBuilder &b, Value firstRow,
+                                    Value numRows, Value batch,
+                                    Value lane) const {
+  // Of a group, a lane has two pairs of `half`, or one of `interleaved`.
+  int64_t size = isHalf(operands) ? 2 : 1;
+  Value first = b.mul(b.andI(lane, 3), size);
+  Values tables;
+  for (int64_t r = 0; r < kFragmentRows; ++r) {
+    Value row =
+        rows.getTableRow(b, b.add(firstRow, 8 * r), numRows, batch);
+    for (int64_t group = 0; group < getNumGroups(); ++group)
+      for (Value table : {operands.cos, operands.sin})
+        tables.push_back(rows.loadTableVector(
+            b, table, row, b.add(first, group * 4 * size), size));
+  }
+  return tables;
+}
+
+void FragmentRotation::rotate(KernelBuilder &b,
+                              MutableArrayRef<Value> fragments,
+                              ArrayRef<Value> tables) const {
+  Type pairType = VectorType::get({2}, elementType);
+  auto unpack = [&](Value word) {
+    Value pair = b.bitcast(word, pairType);
+    return std::pair(b.toF32(b.extractElement(pair, 0)),
+                     b.toF32(b.extractElement(pair, 1)));
+  };
+  for (int64_t r = 0; r < kFragmentRows; ++r)
+    for (int64_t group = 0; group < getNumGroups(); ++group) {
+      Value cos = tables[0], sin = tables[1];
+      tables = tables.drop_front(2);
+      auto at = [&](Value vector, int64_t index) {
+        return b.toF32(b.extractElement(vector, index));
+      };
+      Value &word = fragments[getRegister(group, r)];
+      auto [x, y] = unpack(word);
+      if (!isHalf(operands)) {
+        rotatePair(b, x, y, at(cos, 0), at(sin, 0));
+        word = b.pack(x, y, elementType);
+        continue;
+      }
+      Value &partner = fragments[getRegister(group + getNumGroups(), r)];
+      auto [partnerX, partnerY] = unpack(partner);
+      rotatePair(b, x, partnerX, at(cos, 0), at(sin, 0));
+      rotatePair(b, y, partnerY, at(cos, 1), at(sin, 1));
+      word = b.pack(x, y, elementType);
+      partner = b.pack(partnerX, partnerY, elementType);
+    }
 }

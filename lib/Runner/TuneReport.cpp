@@ -129,7 +129,6 @@ static llvm::json::Object getJson(const ScheduleProblem &problem) {
       {"staging", getName(problem.staging)},
       {"reads_elements", problem.readsElements},
       {"has_band", problem.hasBand},
-      {"rotates_queries", problem.rotatesQueries},
       {"rotates_keys", problem.rotatesKeys},
       {"allows_tensor_maps", problem.allowsTensorMaps},
   };

@@ -111,11 +111,10 @@ TEST(KernelResources, PipelinedPlanHasAlignedTilesThatDoNotOverlap) {
 TEST(KernelResources, RolesShareTheRegistersOfAnSm) {
   for (int64_t groups : {1, 2, 3})
     for (int64_t blocks : {1, 2, 3})
-      for (LoaderRotation rotation :
-           {LoaderRotation::None, LoaderRotation::Query, LoaderRotation::Key}) {
+      for (bool rotates : {false, true}) {
         if (groups > 1 && blocks > 1)
           continue;
-        RoleRegisters registers = RoleRegisters::get(groups, blocks, rotation);
+        RoleRegisters registers = RoleRegisters::get(groups, blocks, rotates);
         EXPECT_EQ(registers.load % 8, 0);
         EXPECT_EQ(registers.compute % 8, 0);
         EXPECT_LE(registers.compute, 256);
@@ -124,34 +123,9 @@ TEST(KernelResources, RolesShareTheRegistersOfAnSm) {
       }
 }
 
-TEST(KernelResources, QIsRotatedAheadWhereItsPlaceIsFree) {
-  TargetInfo target = llvm::cantFail(lookupTarget("h200"));
-  KernelTraits rotatesQ{PaddedHeadDims(128, 128), true};
-  KernelTile tile{128, 128, 8, true, KernelPipeline()};
-  auto get = [&](const KernelTraits &traits, const KernelTile &tile) {
-    return getLoaderRotation(traits, tile, target);
-  };
-  EXPECT_EQ(get(rotatesQ, tile), LoaderRotation::Query);
-  EXPECT_EQ(get({PaddedHeadDims(128, 128)}, tile), LoaderRotation::None);
-  KernelTraits rotatesBoth = rotatesQ;
-  rotatesBoth.rotatesKeys = true;
-  EXPECT_EQ(get(rotatesBoth, tile), LoaderRotation::Key);
-  KernelTile inShared = tile, oneWarpgroup = tile;
-  inShared.qInRegisters = false;
-  oneWarpgroup.tileM = 64;
-  oneWarpgroup.warps = 4;
-  EXPECT_EQ(get(rotatesQ, inShared), LoaderRotation::None);
-  EXPECT_EQ(get(rotatesQ, oneWarpgroup), LoaderRotation::None);
-  // No memory for an output beside Q.
-  target.maxSharedPerBlock =
-      PipelinedMemoryPlan(rotatesQ, tile, target).size - 1;
-  EXPECT_EQ(get(rotatesQ, tile), LoaderRotation::None);
-}
-
 TEST(KernelResources, PipelinedPlanFollowsTheMachine) {
   TargetInfo target = llvm::cantFail(lookupTarget("h200"));
-  KernelTraits traits{PaddedHeadDims(64, 64)};
-  traits.staging = Staging::PerQueryAndKey;
+  KernelTraits traits{PaddedHeadDims(64, 64), false, Staging::PerQueryAndKey};
   KernelTile tile{128, 128, 8, false, KernelPipeline()};
   PipelinedMemoryPlan roomy(traits, tile, target);
   EXPECT_EQ(roomy.stagedStages, 2);

@@ -32,9 +32,6 @@ constexpr int64_t kWarpgroupThreads = kWarpgroupWarps * kWarpSize;
 /// Of the record of a query tile that the loading thread hands to computing
 /// warps.
 constexpr int64_t kQueryTileBytes = 16;
-/// Threads of the loading warpgroup that rotate Q: its last two warps. Warp 0
-/// issues loads, and a power of 2 has more rows with the same tables.
-constexpr int64_t kQueryRotators = 2 * kWarpSize;
 /// 16-bit columns of a panel, 128 bytes, and the bytes after which the pattern
 /// of its swizzle repeats.
 constexpr int64_t kPanelColumns = 64, kSwizzleBytes = 1024;
@@ -53,8 +50,8 @@ enum class Staging { None, PerKey, PerQueryAndKey };
 /// What of the work, besides the tile, decides what a kernel takes.
 struct KernelTraits {
   PaddedHeadDims dims;
-  /// Whether Q, and K, are rotated in the kernel.
-  bool rotatesQueries = false, rotatesKeys = false;
+  /// Whether K is rotated in the kernel.
+  bool rotatesKeys = false;
   Staging staging = Staging::None;
 };
 
@@ -129,39 +126,28 @@ struct PipelinedMemoryPlan {
   int64_t size;     ///< Bytes in all.
 
   // Barriers by index; a ring has one a stage.
-  static constexpr int64_t kQueryFull = 0, kQueryEmpty = 1, kQueryRotated = 2,
-                           kQueryTileFull = 3, kQueryTileEmpty = 4;
-  int64_t getKeyFull() const { return 5; }
-  int64_t getKeyEmpty() const { return 5 + stages; }
-  int64_t getKeyRotated() const { return 5 + 2 * stages; }
-  int64_t getValueFull() const { return 5 + 3 * stages; }
-  int64_t getValueEmpty() const { return 5 + 4 * stages; }
-  int64_t getStagedFull() const { return 5 + 5 * stages; }
-  int64_t getStagedEmpty() const { return 5 + 6 * stages; }
-  int64_t getNumBarriers() const { return 5 + 7 * stages; }
+  static constexpr int64_t kQueryFull = 0, kQueryEmpty = 1, kQueryTileFull = 2,
+                           kQueryTileEmpty = 3;
+  int64_t getKeyFull() const { return 4; }
+  int64_t getKeyEmpty() const { return 4 + stages; }
+  int64_t getKeyRotated() const { return 4 + 2 * stages; }
+  int64_t getValueFull() const { return 4 + 3 * stages; }
+  int64_t getValueEmpty() const { return 4 + 4 * stages; }
+  int64_t getStagedFull() const { return 4 + 5 * stages; }
+  int64_t getStagedEmpty() const { return 4 + 6 * stages; }
+  int64_t getNumBarriers() const { return 4 + 7 * stages; }
   int64_t stages;
 };
 
 /// Bytes of a panel of 64 keys of the staged operand.
 int64_t getStagedPanelBytes(Staging staging, int64_t tileM);
 
-/// What the loading warpgroup of a pipelined kernel rotates: every K tile; or
-/// the next query tile, while this one is computed; or nothing. Where it does
-/// not rotate Q, the computing warpgroups do, each its rows.
-enum class LoaderRotation { None, Query, Key };
-
-/// Q is rotated ahead where computing warpgroups keep it in registers, so that
-/// its place is free meanwhile, and leave the loading one registers enough.
-LoaderRotation getLoaderRotation(const KernelTraits &traits,
-                                 const KernelTile &tile,
-                                 const TargetInfo &target);
-
 /// Registers per thread that the warps of a pipelined block ask for, by the
 /// number of its computing warpgroups, the blocks that are to share an SM, and
-/// what the loading warpgroup rotates. Multiples of 8.
+/// whether the loading warpgroup also rotates K. Multiples of 8.
 struct RoleRegisters {
   static RoleRegisters get(int64_t computingWarpgroups, int64_t blocksPerSm,
-                           LoaderRotation rotation);
+                           bool rotatesKeys);
   int64_t load, compute;
 };
 

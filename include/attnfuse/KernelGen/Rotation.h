@@ -53,7 +53,10 @@ public:
   /// sequence of batch entry `batch`.
   Value getTableRow(KernelBuilder &b, Value row, Value numRows,
                     Value batch) const;
-  /// `size` neighbouring entries of a table, f32.
+  /// `size` neighbouring entries of a table: as they are in memory, a vector
+  /// unless it is one; and as f32.
+  Value loadTableVector(KernelBuilder &b, Value table, Value row, Value column,
+                        int64_t size) const;
   Values loadTable(KernelBuilder &b, Value table, Value row, Value column,
                    int64_t size) const;
 
@@ -101,6 +104,37 @@ public:
 private:
   RowRotation rows;
   int64_t threads, unitsAtOnce;
+};
+
+/// Rotates rows that a warp has in registers, as the A operand of a product:
+/// 16 rows, by 16 columns four registers of two elements (PTX ISA,
+/// mma.m16n8k16). Lane l has columns 2 (l mod 4) and the next, of every 8, of
+/// rows l / 4 and l / 4 + 8.
+class FragmentRotation {
+public:
+  /// Whether both features of every pair are in one lane.
+  static bool isPossible(const RotationOperands &operands);
+
+  FragmentRotation(RotationOperands operands, Type elementType, KernelAbi &abi)
+      : rows(operands, elementType, abi), operands(operands),
+        elementType(elementType) {}
+
+  /// What of the tables `lane` needs for its rows, sequence indices `firstRow`
+  /// and `firstRow` + 8: vectors as they are in memory, so that nothing waits
+  /// for them. Rows outside of the sequence are read at some position.
+  Values loadTables(KernelBuilder &b, Value firstRow, Value numRows,
+                    Value batch, Value lane) const;
+  /// Rotates the first columns of `fragments`, in place.
+  void rotate(KernelBuilder &b, MutableArrayRef<Value> fragments,
+              ArrayRef<Value> tables) const;
+
+private:
+  /// Groups of 8 columns that tables are loaded for.
+  int64_t getNumGroups() const;
+
+  RowRotation rows;
+  RotationOperands operands;
+  Type elementType;
 };
 
 } // namespace mlir::attnfuse::kernelgen

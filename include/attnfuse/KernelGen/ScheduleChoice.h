@@ -41,8 +41,8 @@ struct ScheduleProblem {
   bool readsElements = false;
   /// Whether a band limits the keys.
   bool hasBand = false;
-  /// Whether Q, and K, are rotated in the kernel.
-  bool rotatesQueries = false, rotatesKeys = false;
+  /// Whether K is rotated in the kernel.
+  bool rotatesKeys = false;
   /// Query heads for each key head that may share a tile; 1 where heads differ
   /// in more than q, or their number is not known.
   int64_t packableHeads = 1;
@@ -50,9 +50,7 @@ struct ScheduleProblem {
   /// alone tensor maps can be made.
   bool allowsTensorMaps = true;
 
-  KernelTraits getTraits() const {
-    return {dims, rotatesQueries, rotatesKeys, staging};
-  }
+  KernelTraits getTraits() const { return {dims, rotatesKeys, staging}; }
 };
 
 /// Success if each tile lies in one block of a block-sparse pattern.

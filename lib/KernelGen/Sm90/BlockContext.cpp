@@ -40,10 +40,9 @@ BlockContext::BlockContext(KernelBuilder &b, AttentionOp op,
                            KernelAbi &abi, const TargetInfo &target)
     : tile(tile), pipeline(*tile.pipeline), traits(getKernelTraits(op)),
       dims(traits.dims), plan(traits, tile, target),
-      loaderRotation(getLoaderRotation(traits, tile, target)),
       registers(RoleRegisters::get(
           getComputingWarpgroups(),
-          getPipelinedBlocksPerSm(traits, tile, target), loaderRotation)),
+          getPipelinedBlocksPerSm(traits, tile, target), traits.rotatesKeys)),
       queryRotation(RotationOperands::getQuery(op)),
       keyRotation(RotationOperands::getKey(op)),
       queryLayout(getPanels(tile.tileM, dims.qk)),
@@ -61,10 +60,6 @@ BlockContext::BlockContext(KernelBuilder &b, AttentionOp op,
                    plan.getKeyEmpty(), plan.stages)),
       values(getRing(b, shared, plan, plan.v, plan.valueBytes,
                      plan.getValueFull(), plan.getValueEmpty(), plan.stages)),
-      readyQueries(loaderRotation == LoaderRotation::Query
-                       ? getRing(b, shared, plan, plan.q, plan.queryBytes,
-                                 plan.kQueryRotated, plan.kQueryEmpty, 1)
-                       : queries),
       readyKeys(keyRotation ? getRing(b, shared, plan, plan.k, plan.keyBytes,
                                       plan.getKeyRotated(), plan.getKeyEmpty(),
                                       plan.stages)
@@ -93,8 +88,6 @@ void BlockContext::initBarriers(KernelBuilder &b) const {
     init(queryTiles, tile.warps);
     init(queries,
          outputReplacesQuery() ? getComputingWarpgroups() : tile.warps);
-    if (loaderRotation == LoaderRotation::Query)
-      readyQueries.initFull(b, kQueryRotators);
     init(keys, tile.warps);
     init(values, tile.warps);
     if (keyRotation)

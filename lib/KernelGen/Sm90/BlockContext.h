@@ -20,8 +20,7 @@
 namespace mlir::attnfuse::kernelgen::sm90 {
 
 /// The kernel's shape, and the values that all threads have before the roles
-/// part. A tile is `full` when it has landed and `ready` when it is also
-/// rotated.
+/// part. K is `full` when it has landed and `ready` when it is also rotated.
 struct BlockContext {
   BlockContext(KernelBuilder &b, AttentionOp op, const KernelTile &tile,
                LLVM::GlobalOp sharedMemory, KernelAbi &abi,
@@ -47,7 +46,6 @@ struct BlockContext {
   KernelTraits traits;
   PaddedHeadDims dims;
   PipelinedMemoryPlan plan;
-  LoaderRotation loaderRotation;
   RoleRegisters registers;
   RotationOperands queryRotation, keyRotation;
   SharedLayout queryLayout, keyLayout;
@@ -61,9 +59,9 @@ struct BlockContext {
   StageRing queryTiles;
   TileHandoff handoff;
   StageRing queries, keys, values;
-  /// Like `queries` and `keys`, with the barriers of tiles that the loading
-  /// warpgroup has rotated; the same where it does not.
-  StageRing readyQueries, readyKeys;
+  /// Like `keys`, with the barriers of rotated tiles; the same without a
+  /// rotation.
+  StageRing readyKeys;
   /// The score operand that comes with the keys, if there is one, and its
   /// tiles: panels of 64 keys.
   std::optional<StagedOperand> stagedOperand;

@@ -47,6 +47,7 @@ Values Consumer::LoopState::flatten() const {
   values.append(weights);
   values.append(output);
   values.append(factors);
+  values.append(ahead);
   return values;
 }
 
@@ -60,6 +61,7 @@ Consumer::LoopState Consumer::LoopState::unflatten(ValueRange values,
   state.weights = takeFront(values, like.weights.size());
   state.output = takeFront(values, like.output.size());
   state.factors = takeFront(values, like.factors.size());
+  state.ahead = takeFront(values, like.ahead.size());
   return state;
 }
 
@@ -153,25 +155,45 @@ void Consumer::build() {
   if (hasTurns())
     b.ifThen(b.eq(group, 0), [&] { arriveNamed(b, turn, kTurnThreads); });
 
-  context.handoff.forEachTile(
-      b, problem, isWarpLeader,
-      [&](Value round, const QueryTile &tile, Value number) {
-        query = tile;
-        groupRows = problem.getRowsFrom(b, context.tile, tile,
-                                        b.mul(group, kWarpgroupRows));
-        ownRows = problem.getRowsFrom(b, context.tile, tile, tileRow);
-        return buildTile(round, number);
+  // Carries the round, the number of the block's next key tile, and what is
+  // known of the round's query tile.
+  Values init{b.i32(0), b.i32(0)};
+  init.append(fetchAhead(b.i32(0)));
+  b.whileLoop(
+      init,
+      [&](ValueRange state) {
+        return TileHandoff::isTile(b, state.drop_front(2));
+      },
+      [&](ValueRange state) {
+        return buildTile(state[0], state[1], state.drop_front(2));
       });
   if (context.stagesOutput())
     waitStoresReadIf(b, isGroupLeader);
 }
 
-Value Consumer::buildTile(Value round, Value number) {
+Values Consumer::fetchAhead(Value round) {
+  Part part(b, "ahead");
+  Values ahead = context.handoff.take(b, round, isWarpLeader);
+  if (rotatesFragments()) {
+    QueryTile tile = TileHandoff::getTile(b, problem, ahead);
+    Value row =
+        problem.getRowsFrom(b, context.tile, tile, tileRow).firstRow;
+    ahead.append(getFragmentRotation().loadTables(b, row, problem.nq,
+                                                  tile.batch, lane));
+  }
+  return ahead;
+}
+
+Values Consumer::buildTile(Value round, Value number, ValueRange ahead) {
+  query = TileHandoff::getTile(b, problem, ahead);
+  groupRows = problem.getRowsFrom(b, context.tile, query,
+                                  b.mul(group, kWarpgroupRows));
+  ownRows = problem.getRowsFrom(b, context.tile, query, tileRow);
   walk = problem.getWalk(b, context.tile, query);
   scoreTile.emplace(problem, ownRows, scoreShape, ownRows.firstRow, tileColumn);
   outputRows.emplace(problem, ownRows, outputShape, ownRows.firstRow,
                      tileColumn);
-  buildQuery(round);
+  buildQuery(round, ahead);
 
   LoopState state;
   state.position = walk->begin(b);
@@ -185,11 +207,13 @@ Value Consumer::buildTile(Value round, Value number) {
   state.output.assign(outputShape.getSize(), b.f32(0));
   // Without a visible key the output is 0.
   state.factors.assign(scoreShape.getNumRows(), b.f32(0));
+  state.ahead = ahead;
   Values end = b.ifElse(
       walk->isValid(b, state.position), ValueRange(state.flatten()).getTypes(),
       [&] {
         LoopState here = state;
         here.factors.clear();
+        here.ahead.clear();
         here = buildFirstStep(here);
         // In the order of the walk; see TileWalk.
         const BandLimits &limits = problem.limits;
@@ -205,37 +229,48 @@ Value Consumer::buildTile(Value round, Value number) {
       },
       [&] {
         releaseQuery(round);
-        return state.flatten();
+        LoopState here = state;
+        here.ahead = fetchAhead(b.add(round, 1));
+        return here.flatten();
       });
   state = LoopState::unflatten(end, state);
   buildEpilogue(state, round);
-  return state.number;
+  Values next{b.add(round, 1), state.number};
+  next.append(state.ahead);
+  return next;
 }
 
-void Consumer::buildQuery(Value round) {
+bool Consumer::rotatesFragments() const {
+  return context.queryRotation && context.tile.qInRegisters &&
+         FragmentRotation::isPossible(context.queryRotation);
+}
+
+FragmentRotation Consumer::getFragmentRotation() const {
+  return {context.queryRotation, problem.getElementType(), problem.getAbi()};
+}
+
+void Consumer::rotateTile(Value round) {
+  Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
+                              b.mul(group, kGroupPanelBytes));
+  TileRotation(context.queryRotation, problem.getElementType(),
+               problem.getAbi(), kWarpgroupThreads,
+               getUnitsAtOnce(context.registers))
+      .emit(b, context.queryLayout, pointer, kWarpgroupRows,
+            context.tile.getRowsPerHead(), groupRows.firstRow, problem.nq,
+            query.batch, groupThread,
+            [&] { context.queries.waitFull(b, round); });
+  fenceAsyncProxy(b);
+  syncNamed(b, groupBarrier, kWarpgroupThreads);
+}
+
+void Consumer::buildQuery(Value round, ValueRange ahead) {
   Part part(b, "query");
-  bool isRotatedAhead = context.loaderRotation == LoaderRotation::Query;
-  if (!context.queryRotation || isRotatedAhead)
-    context.readyQueries.waitFull(b, round);
+  if (context.queryRotation && !rotatesFragments())
+    rotateTile(round);
+  else
+    context.queries.waitFull(b, round);
   Value tile = b.add(context.queries.getTile(b, b.i32(0)),
                      b.mul(group, kGroupPanelBytes));
-  auto rotate = [&] {
-    Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
-                                b.mul(group, kGroupPanelBytes));
-    TileRotation(context.queryRotation, problem.getElementType(),
-                 problem.getAbi(), kWarpgroupThreads,
-                 getUnitsAtOnce(context.registers))
-        .emit(b, context.queryLayout, pointer, kWarpgroupRows,
-              context.tile.getRowsPerHead(), groupRows.firstRow, problem.nq,
-              query.batch, groupThread,
-              [&] { context.queries.waitFull(b, round); });
-    fenceAsyncProxy(b);
-    syncNamed(b, groupBarrier, kWarpgroupThreads);
-  };
-  if (isRotatedAhead)
-    b.ifThen(b.eq(round, 0), rotate);
-  else if (context.queryRotation)
-    rotate();
   if (!context.tile.qInRegisters) {
     queryOperand = {getDescriptor(b, tile, kDescriptorUnit)};
     return;
@@ -252,6 +287,11 @@ void Consumer::buildQuery(Value round) {
   if (!context.outputReplacesQuery()) {
     syncWarp(b);
     context.queries.releaseIf(b, isWarpLeader, round);
+  }
+  if (rotatesFragments()) {
+    Values tables(ahead.drop_front(TileHandoff::kWords));
+    getFragmentRotation().rotate(b, queryOperand, tables);
+    queryOperand = b.pin(queryOperand);
   }
 }
 
@@ -528,6 +568,7 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
   Value previous = b.sub(state.number, 1);
   context.values.waitFull(b, previous);
   Values output = buildWeightedSum(state, previous, /*fences=*/true);
+  state.ahead = fetchAhead(b.add(round, 1));
   for (OnlineNormalizer::Row &row : state.rows) {
     normalizer.finish(b, row);
     state.factors.push_back(normalizer.getOutputFactor(b, row, problem.nkv));

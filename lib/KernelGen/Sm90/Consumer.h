@@ -39,7 +39,9 @@ private:
     OnlineNormalizer::Rows rows;
     Values largest;
     Values weights, output;
-    Values factors; ///< of the rows of the output, after the last step
+    // After the last step: the factors of the output's rows, and what is known
+    // of the next tile.
+    Values factors, ahead;
 
     Values flatten() const;
     static LoopState unflatten(ValueRange values, const LoopState &like);
@@ -47,8 +49,16 @@ private:
   /// What is known about the tiles of a run of steps.
   enum class TileKind { Boundary, Inner };
 
-  Value buildTile(Value round, Value number);
-  void buildQuery(Value round);
+  /// What the next tile needs first, on its way while this one ends: which one
+  /// it is (TileHandoff.h), and tables of its rotation.
+  Values fetchAhead(Value round);
+  /// Returns the next round, the number of its first key tile, and what has
+  /// been fetched ahead for it.
+  Values buildTile(Value round, Value number, ValueRange ahead);
+  /// Brings Q where the products read it, rotated.
+  void buildQuery(Value round, ValueRange ahead);
+  /// Rotates the warpgroup's rows in shared memory, once they have arrived.
+  void rotateTile(Value round);
   LoopState buildFirstStep(LoopState state);
   LoopState buildSteps(LoopState state, TileKind kind, bool untilEnd);
   void buildStep(LoopState &state, TileKind kind);
@@ -87,6 +97,9 @@ private:
   bool tracksLargest() const {
     return hidingSum && problem.getOp().getNormalizer() == Normalizer::Softmax;
   }
+  /// Whether Q is rotated in registers, and not in shared memory.
+  bool rotatesFragments() const;
+  FragmentRotation getFragmentRotation() const;
   bool hasTurns() const {
     return context.pipeline.pingPong && context.getComputingWarpgroups() > 1;
   }

@@ -12,8 +12,8 @@ using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 using namespace mlir::attnfuse::kernelgen::sm90;
 
-/// Units of a rotation that a thread has in registers.
-static constexpr int64_t kQueryUnitsAtOnce = 1, kKeyUnitsAtOnce = 2;
+/// Units of the rotation of K that a thread has in registers.
+static constexpr int64_t kUnitsAtOnce = 2;
 
 static bool isRotatedBefore(Value tensor) {
   return bool(tensor.getDefiningOp<RopeOp>());
@@ -41,8 +41,6 @@ void Producer::build() {
     buildRounds();
   else
     b.ifThen(b.eq(context.thread, 0), [&] { buildRounds(); });
-  if (context.loaderRotation == LoaderRotation::Query)
-    buildQueryRounds();
 }
 
 void Producer::asLoader(function_ref<void()> body) {
@@ -59,27 +57,6 @@ void Producer::buildRounds() {
         return buildTile(round, query, number);
       });
   asLoader([&] { context.handoff.putEnd(b, rounds); });
-}
-
-void Producer::buildQueryRounds() {
-  constexpr int64_t kOthers = kWarpgroupThreads - kQueryRotators;
-  Value rotator = b.sub(context.thread, kOthers);
-  // By its warp, so that the assembler sees that warps do not part.
-  Value isRotator =
-      b.le(b.i32(kOthers / kWarpSize), b.divU(context.thread, kWarpSize));
-  b.ifThen(isRotator, [&] {
-    context.order.forEachTile(
-        b, [&](Value round, const QueryTile &query, Value number) {
-          b.ifThen(b.eq(rotator, 0), [&] { loadQuery(round, query); });
-          // The first tile is rotated by those who wait for it. All rotators
-          // wait, too, so that none runs ahead of the tiles.
-          b.ifThen(b.lt(b.i32(0), round),
-                   [&] { rotateQuery(round, query, rotator); });
-          context.queries.waitFull(b, round);
-          arrive(b, context.readyQueries.getFull(b, round));
-          return number;
-        });
-  });
 }
 
 Value Producer::buildTile(Value round, const QueryTile &query, Value number) {
@@ -99,22 +76,23 @@ Value Producer::buildTile(Value round, const QueryTile &query, Value number) {
   };
 
   Values position = walk.begin(b);
-  bool loadsQuery = context.loaderRotation != LoaderRotation::Query;
+  auto loadQuery = [&] {
+    load(context.queries, round, queryMap, context.tile.tileM,
+         {query.firstRow, query.head, query.batch});
+  };
   asLoader([&] {
     // A kernel before this one may still be rotating q or k. Every block waits
     // for it, so that this kernel ends after that one.
     if (isRotatedBefore(problem.getOp().getQuery())) {
       waitForPreviousKernel(b);
     } else if (isRotatedBefore(problem.getOp().getKey())) {
-      if (loadsQuery)
-        loadQuery(round, query);
+      loadQuery();
       waitForPreviousKernel(b);
       loadKey(position, number);
       return loadStagedFor(position, number);
     }
     loadKey(position, number);
-    if (loadsQuery)
-      loadQuery(round, query);
+    loadQuery();
     loadStagedFor(position, number);
   });
 
@@ -144,27 +122,11 @@ Value Producer::buildTile(Value round, const QueryTile &query, Value number) {
   return end.back();
 }
 
-void Producer::loadQuery(Value round, const QueryTile &query) {
-  load(context.queries, round, queryMap, context.tile.tileM,
-       {query.firstRow, query.head, query.batch});
-}
-
-void Producer::rotateQuery(Value round, const QueryTile &query,
-                           Value rotator) {
-  TileRotation(context.queryRotation, problem.getElementType(),
-               problem.getAbi(), kQueryRotators, kQueryUnitsAtOnce)
-      .emit(b, context.queryLayout, context.getSharedPtr(b, context.plan.q),
-            context.tile.tileM, context.tile.getRowsPerHead(), query.firstRow,
-            problem.nq, query.batch, rotator,
-            [&] { context.queries.waitFull(b, round); });
-  fenceAsyncProxy(b);
-}
-
 void Producer::rotateKey(const QueryTile &query, Value firstKey, Value number) {
   Value slot = b.sub(context.keys.getTile(b, number), context.shared);
   Value tile = b.offsetPtr(context.getSharedPtr(b, 0), slot);
   TileRotation(context.keyRotation, problem.getElementType(), problem.getAbi(),
-               kWarpgroupThreads, kKeyUnitsAtOnce)
+               kWarpgroupThreads, kUnitsAtOnce)
       .emit(b, context.keyLayout, tile, context.tile.tileN, context.tile.tileN,
             firstKey, problem.nkv, query.batch, context.thread,
             [&] { context.keys.waitFull(b, number); });

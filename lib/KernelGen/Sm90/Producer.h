@@ -13,8 +13,7 @@
 namespace mlir::attnfuse::kernelgen::sm90 {
 
 /// Loads the tiles of Q, K and V in the order in which consumers want them: V
-/// is one step behind K. One thread issues; all rotate K. Where Q is rotated
-/// ahead, two warps of their own load and rotate it.
+/// is one step behind K. One thread issues; all rotate K.
 class Producer {
 public:
   Producer(KernelBuilder &b, const BlockContext &context);
@@ -22,12 +21,9 @@ public:
 
 private:
   void buildRounds();
-  void buildQueryRounds();
   /// Loads the tiles of one query tile, the n-th key tile of the block being
   /// the first; returns the number of the next.
   Value buildTile(Value round, const QueryTile &query, Value number);
-  void loadQuery(Value round, const QueryTile &query);
-  void rotateQuery(Value round, const QueryTile &query, Value rotator);
   void rotateKey(const QueryTile &query, Value firstKey, Value number);
   /// Loads a tile of `panels` panels of 64 columns from `firstColumn` on, of
   /// which only `bytes` are written.

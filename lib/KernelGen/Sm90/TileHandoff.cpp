@@ -6,17 +6,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/KernelGen/Sm90/TileHandoff.h"
-#include "attnfuse/KernelGen/KernelResources.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 using namespace mlir::attnfuse::kernelgen::sm90;
 
-/// Words of a record: first row, head, batch entry, part.
-static constexpr int64_t kWords = kQueryTileBytes / 4;
-/// In place of a first row.
-static constexpr int64_t kEnd = -1;
+namespace {
+/// The words of a record.
+enum Word { kFirstRow, kHead, kBatch, kPart };
+/// In place of a part, which is 0 where keys are not split.
+constexpr int64_t kEnd = -1;
+} // namespace
 
 /// By its address and not by its symbol, whose address would be made anew.
 Value TileHandoff::getRecord(KernelBuilder &b, Value round) const {
@@ -38,7 +39,7 @@ void TileHandoff::put(KernelBuilder &b, Value round,
 }
 
 void TileHandoff::putEnd(KernelBuilder &b, Value round) const {
-  write(b, round, Values(kWords, b.i32(kEnd)));
+  write(b, round, {b.i32(0), b.i32(0), b.i32(0), b.i32(kEnd)});
 }
 
 Values TileHandoff::take(KernelBuilder &b, Value round,
@@ -56,21 +57,13 @@ Values TileHandoff::take(KernelBuilder &b, Value round,
   return words;
 }
 
-void TileHandoff::forEachTile(
-    KernelBuilder &b, const AttentionProblem &problem, Value isWarpLeader,
-    function_ref<Value(Value, const QueryTile &, Value)> body) const {
-  // Carries the round, the next key tile's number and the round's record.
-  Values init{b.i32(0), b.i32(0)};
-  init.append(take(b, b.i32(0), isWarpLeader));
-  b.whileLoop(
-      init, [&](ValueRange state) { return b.le(b.i32(0), state[2]); },
-      [&](ValueRange state) -> Values {
-        QueryTile tile = problem.getQueryTileAt(b, state[4], state[3], state[2],
-                                                state[5]);
-        Value number = body(state[0], tile, state[1]);
-        Value round = b.add(state[0], 1);
-        Values next{round, number};
-        next.append(take(b, round, isWarpLeader));
-        return next;
-      });
+Value TileHandoff::isTile(KernelBuilder &b, ValueRange record) {
+  return b.le(b.i32(0), record[kPart]);
+}
+
+QueryTile TileHandoff::getTile(KernelBuilder &b,
+                               const AttentionProblem &problem,
+                               ValueRange record) {
+  return problem.getQueryTileAt(b, record[kBatch], record[kHead],
+                                record[kFirstRow], record[kPart]);
 }

@@ -20,12 +20,8 @@ module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK-COUNT-2: llvm.load {{.*}} -> vector<8xf32> loc("rotate"
 // CHECK-NOT:     llvm.load {{.*}} -> vector<8xf32>
 // CHECK-COUNT-8: llvm.load {{.*}} -> vector<8xbf16> loc("rotate"
-// The two warps that rotate ahead have all 4 heads, one position at a time; those that compute, two
-// positions of 2 heads.
+// Two positions of 2 heads.
 // CHECK-LABEL: llvm.func @packed(
-// CHECK-COUNT-2: llvm.load {{.*}} -> vector<8xf32> loc("rotate"
-// CHECK-NOT:     llvm.load {{.*}} -> vector<8xf32>
-// CHECK-COUNT-8: llvm.load {{.*}} -> vector<8xbf16> loc("rotate"
 // CHECK-COUNT-4: llvm.load {{.*}} -> vector<8xf32> loc("rotate"
 // CHECK-NOT:     llvm.load {{.*}} -> vector<8xf32>
 // CHECK-COUNT-8: llvm.load {{.*}} -> vector<8xbf16> loc("rotate"

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Which query tile a block computes next is some divisions away (TileDeal.h),
-// hundreds of clocks during which no product would run. The loading thread, which
-// is ahead, works it out, and hands it to the computing warps through shared
-// memory.
+// hundreds of clocks during which no product would run. The loading thread,
+// which is ahead, works it out, and hands it to the computing warps through
+// shared memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,12 +16,15 @@
 #define ATTNFUSE_KERNELGEN_SM90_TILEHANDOFF_H
 
 #include "attnfuse/KernelGen/AttentionProblem.h"
+#include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/KernelGen/Sm90/StageRing.h"
 
 namespace mlir::attnfuse::kernelgen::sm90 {
 
 class TileHandoff {
 public:
+  static constexpr int64_t kWords = kQueryTileBytes / 4;
+
   /// `slot` is a ring of one stage of kQueryTileBytes.
   explicit TileHandoff(const StageRing &slot) : slot(slot) {}
 
@@ -30,18 +33,15 @@ public:
   void putEnd(KernelBuilder &b, Value round) const;
 
   /// By all computing warps, of which `isWarpLeader`, an i32, marks a thread
-  /// each: emits the rounds of this block, a tile each. `body` gets the round,
-  /// its query tile and the number of the block's next key tile, which it
-  /// returns moved on.
-  void forEachTile(
-      KernelBuilder &b, const AttentionProblem &problem, Value isWarpLeader,
-      function_ref<Value(Value round, const QueryTile &query, Value number)>
-          body) const;
+  /// each: waits for what was put for a round, kWords i32.
+  Values take(KernelBuilder &b, Value round, Value isWarpLeader) const;
+  /// Whether it is a tile; and the tile, which is the first of all if not.
+  static Value isTile(KernelBuilder &b, ValueRange record);
+  static QueryTile getTile(KernelBuilder &b, const AttentionProblem &problem,
+                           ValueRange record);
 
 private:
   void write(KernelBuilder &b, Value round, ArrayRef<Value> words) const;
-  Values take(KernelBuilder &b, Value round, Value isWarpLeader) const;
-
   Value getRecord(KernelBuilder &b, Value round) const;
 
   StageRing slot;

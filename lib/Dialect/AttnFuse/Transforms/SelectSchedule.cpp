@@ -85,7 +85,6 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
   problem.readsElements =
       problem.staging == Staging::None && !getElementLoads(op).empty();
   problem.hasBand = !op.getBands().empty();
-  problem.rotatesQueries = traits.rotatesQueries;
   problem.rotatesKeys = traits.rotatesKeys;
   problem.packableHeads = getPackableHeads(op);
   for (Value tensor : {op.getQuery(), op.getKey(), op.getValue()})
@@ -115,7 +114,6 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
 KernelTraits mlir::attnfuse::getKernelTraits(AttentionOp op) {
   // Where the sizes decide, the op's schedule is that of the split way.
   KernelTraits traits{PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()),
-                      /*rotatesQueries=*/bool(op.getQRotationAttr()),
                       op.getKeyRotationWay() == RotationWay::Fused};
   if (std::optional<StagedOperand> staged = getStagedOperand(op))
     traits.staging =
