@@ -78,7 +78,8 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   valueBytes = tile.tileN * vColumns * kElementBytes;
   stagedBytes = keyPanels * getStagedPanelBytes(traits.staging, tile.tileM);
   int64_t outputBytes = tile.tileM * vColumns * kElementBytes;
-  int64_t barrierBytes = kQueryTileBytes + 8 * getNumBarriers();
+  int64_t queryTileBytes = kQueryTileStages * kQueryTileBytes;
+  int64_t barrierBytes = queryTileBytes + 8 * getNumBarriers();
 
   k = q + queryBytes;
   v = k + stages * keyBytes;
@@ -93,9 +94,9 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   stagedStages = fits(stages, ownOutput) ? stages : 1;
   int64_t end = staged + stagedStages * stagedBytes;
   output = outputReplacesQuery ? q : end;
-  queryTile = end + ownOutput;
-  barriers = queryTile + kQueryTileBytes;
-  size = queryTile + barrierBytes;
+  queryTiles = end + ownOutput;
+  barriers = queryTiles + queryTileBytes;
+  size = queryTiles + barrierBytes;
 }
 
 RoleRegisters RoleRegisters::get(int64_t computingWarpgroups,

@@ -12,6 +12,12 @@ using namespace mlir;
 using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 
+/// Prefetches are in units of these bytes.
+static constexpr int64_t kPrefetchUnit = 16;
+/// Rows of tables that are farther apart than so many of their sizes are not
+/// prefetched, as most of the bytes between them would be in vain.
+static constexpr int64_t kMostSpread = 4;
+
 RotationOperands RotationOperands::getQuery(AttentionOp op) {
   return {op.getQRotationAttr(), op.getQCos(), op.getQSin(), op.getQOffset(),
           op.getQPositions()};
@@ -88,6 +94,34 @@ Values RowRotation::loadTable(KernelBuilder &b, Value table, Value row,
   for (int64_t index = 0; index < size; ++index)
     elements.push_back(b.toF32(b.extractElement(vector, index)));
   return elements;
+}
+
+void RowRotation::forEachTableRange(
+    KernelBuilder &b, Value firstRow, int64_t count, Value numRows, Value batch,
+    function_ref<void(Value, Value)> body) const {
+  if (operands.positions)
+    return;
+  // Nothing of the tables is needed for rows past the end.
+  Value lastRow = b.min(b.add(firstRow, count - 1), b.sub(numRows, 1));
+  Value first = getTableRow(b, firstRow, numRows, batch);
+  Value distance = b.sub(getTableRow(b, lastRow, numRows, batch), first);
+  for (Value table : {operands.cos, operands.sin}) {
+    int64_t elementBytes =
+        cast<RankedTensorType>(table.getType()).getElementTypeBitWidth() / 8;
+    int64_t rowBytes = operands.getWidth() / 2 * elementBytes;
+    Value stride = b.mul(abi.getStride(b, table, 0), elementBytes);
+    // The address may be in the midst of 16 bytes, and so may the end.
+    Value begin = b.create<LLVM::PtrToIntOp>(
+        b.getI64Type(),
+        b.offsetPtr(abi.getPointer(b, table), b.mul(first, stride)));
+    Value end = b.add(b.add(begin, b.mul(distance, stride)), rowBytes);
+    begin = b.andI(begin, -kPrefetchUnit);
+    Value bytes = b.andI(b.add(b.sub(end, begin), kPrefetchUnit - 1),
+                         -kPrefetchUnit);
+    Value isNear = b.le(stride, b.i64(kMostSpread * rowBytes));
+    b.ifThen(b.andI(isNear, b.le(b.i64(0), distance)),
+             [&] { body(begin, b.toI32(bytes)); });
+  }
 }
 
 static bool isHalf(const RotationOperands &operands) {

@@ -101,9 +101,10 @@ TEST(KernelResources, PipelinedPlanHasAlignedTilesThatDoNotOverlap) {
       EXPECT_EQ(plan.k, plan.queryBytes);
       EXPECT_EQ(plan.v, plan.k + 2 * plan.keyBytes);
       EXPECT_EQ(plan.outputReplacesQuery, plan.output == plan.q);
-      EXPECT_EQ(plan.queryTile % kQueryTileBytes, 0);
-      EXPECT_GE(plan.queryTile, plan.v + 2 * plan.valueBytes);
-      EXPECT_EQ(plan.barriers, plan.queryTile + kQueryTileBytes);
+      EXPECT_EQ(plan.queryTiles % kQueryTileBytes, 0);
+      EXPECT_GE(plan.queryTiles, plan.v + 2 * plan.valueBytes);
+      EXPECT_EQ(plan.barriers,
+                plan.queryTiles + kQueryTileStages * kQueryTileBytes);
       EXPECT_EQ(plan.size, plan.barriers + 8 * plan.getNumBarriers());
     }
 }

@@ -30,8 +30,8 @@ constexpr int64_t kWarpgroupWarps = 4;
 constexpr int64_t kWarpgroupRows = 64;
 constexpr int64_t kWarpgroupThreads = kWarpgroupWarps * kWarpSize;
 /// Of the record of a query tile that the loading thread hands to computing
-/// warps.
-constexpr int64_t kQueryTileBytes = 16;
+/// warps, and how many it may be ahead.
+constexpr int64_t kQueryTileBytes = 16, kQueryTileStages = 2;
 /// 16-bit columns of a panel, 128 bytes, and the bytes after which the pattern
 /// of its swizzle repeats.
 constexpr int64_t kPanelColumns = 64, kSwizzleBytes = 1024;
@@ -121,21 +121,22 @@ struct PipelinedMemoryPlan {
   /// 64 x v elements for each warpgroup; in place of q where both do not fit.
   int64_t output;
   bool outputReplacesQuery;
-  int64_t queryTile; ///< kQueryTileBytes: which query tile is next.
+  int64_t queryTiles; ///< Which ones are next, kQueryTileBytes each.
   int64_t barriers; ///< 8 bytes each.
   int64_t size;     ///< Bytes in all.
 
   // Barriers by index; a ring has one a stage.
   static constexpr int64_t kQueryFull = 0, kQueryEmpty = 1, kQueryTileFull = 2,
-                           kQueryTileEmpty = 3;
-  int64_t getKeyFull() const { return 4; }
-  int64_t getKeyEmpty() const { return 4 + stages; }
-  int64_t getKeyRotated() const { return 4 + 2 * stages; }
-  int64_t getValueFull() const { return 4 + 3 * stages; }
-  int64_t getValueEmpty() const { return 4 + 4 * stages; }
-  int64_t getStagedFull() const { return 4 + 5 * stages; }
-  int64_t getStagedEmpty() const { return 4 + 6 * stages; }
-  int64_t getNumBarriers() const { return 4 + 7 * stages; }
+                           kQueryTileEmpty = kQueryTileFull + kQueryTileStages,
+                           kFixed = kQueryTileEmpty + kQueryTileStages;
+  int64_t getKeyFull() const { return kFixed; }
+  int64_t getKeyEmpty() const { return kFixed + stages; }
+  int64_t getKeyRotated() const { return kFixed + 2 * stages; }
+  int64_t getValueFull() const { return kFixed + 3 * stages; }
+  int64_t getValueEmpty() const { return kFixed + 4 * stages; }
+  int64_t getStagedFull() const { return kFixed + 5 * stages; }
+  int64_t getStagedEmpty() const { return kFixed + 6 * stages; }
+  int64_t getNumBarriers() const { return kFixed + 7 * stages; }
   int64_t stages;
 };
 

@@ -60,6 +60,13 @@ public:
   Values loadTable(KernelBuilder &b, Value table, Value row, Value column,
                    int64_t size) const;
 
+  /// Calls `body` with where the tables' rows lie that `count` neighbouring rows
+  /// need: address and size, multiples of 16 bytes. Not where operands give the
+  /// positions, nor, at run time, where rows of a table are far apart.
+  void forEachTableRange(KernelBuilder &b, Value firstRow, int64_t count,
+                         Value numRows, Value batch,
+                         function_ref<void(Value, Value)> body) const;
+
   /// Of unit `unit` of the row, by the tables' row.
   Tables loadTables(KernelBuilder &b, Value unit, Value tableRow) const;
   Features loadFeatures(KernelBuilder &b, Value unit,

@@ -76,6 +76,10 @@ void sm90::loadBox(KernelBuilder &b, Value shared, Value map, ValueRange at,
            "complete_tx::bytes [$0], [$1, {$2, $3, $4, $5}], [$6];",
            "r,l,r,r,r,r,r", {shared, map, at[0], at[1], at[2], at[3], barrier});
 }
+void sm90::prefetchToCache(KernelBuilder &b, Value address, Value bytes) {
+  emitText(b, "cp.async.bulk.prefetch.L2.global [$0], $1;", "l,r",
+           {address, bytes});
+}
 void sm90::storeBox(KernelBuilder &b, Value map, ValueRange at, Value shared) {
   emitText(b,
            "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group "

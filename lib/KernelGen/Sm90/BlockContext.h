@@ -55,7 +55,7 @@ struct BlockContext {
   LLVM::GlobalOp sharedMemory;
   Value shared; ///< i32 address of the block's memory
   Value thread, warpgroup;
-  /// Of the record that `handoff` writes to.
+  /// Of the records of `handoff`.
   StageRing queryTiles;
   TileHandoff handoff;
   StageRing queries, keys, values;

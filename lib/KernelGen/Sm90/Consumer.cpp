@@ -117,6 +117,11 @@ Consumer::Consumer(KernelBuilder &b, const BlockContext &context)
 // The rounds of a block
 //===----------------------------------------------------------------------===//
 
+/// Of what has been fetched ahead.
+static TileRecord getRecord(ValueRange ahead) {
+  return {ahead.take_front(TileRecord::kWords)};
+}
+
 void Consumer::build() {
   increaseRegisters(b, context.registers.compute);
   {
@@ -162,7 +167,7 @@ void Consumer::build() {
   b.whileLoop(
       init,
       [&](ValueRange state) {
-        return TileHandoff::isTile(b, state.drop_front(2));
+        return getRecord(state.drop_front(2)).isTile(b);
       },
       [&](ValueRange state) {
         return buildTile(state[0], state[1], state.drop_front(2));
@@ -173,9 +178,10 @@ void Consumer::build() {
 
 Values Consumer::fetchAhead(Value round) {
   Part part(b, "ahead");
-  Values ahead = context.handoff.take(b, round, isWarpLeader);
+  TileRecord record = context.handoff.take(b, round, isWarpLeader);
+  Values ahead = record.words;
   if (rotatesFragments()) {
-    QueryTile tile = TileHandoff::getTile(b, problem, ahead);
+    QueryTile tile = record.getTile(b, problem);
     Value row =
         problem.getRowsFrom(b, context.tile, tile, tileRow).firstRow;
     ahead.append(getFragmentRotation().loadTables(b, row, problem.nq,
@@ -185,7 +191,7 @@ Values Consumer::fetchAhead(Value round) {
 }
 
 Values Consumer::buildTile(Value round, Value number, ValueRange ahead) {
-  query = TileHandoff::getTile(b, problem, ahead);
+  query = getRecord(ahead).getTile(b, problem);
   groupRows = problem.getRowsFrom(b, context.tile, query,
                                   b.mul(group, kWarpgroupRows));
   ownRows = problem.getRowsFrom(b, context.tile, query, tileRow);
@@ -289,7 +295,7 @@ void Consumer::buildQuery(Value round, ValueRange ahead) {
     context.queries.releaseIf(b, isWarpLeader, round);
   }
   if (rotatesFragments()) {
-    Values tables(ahead.drop_front(TileHandoff::kWords));
+    Values tables(ahead.drop_front(TileRecord::kWords));
     getFragmentRotation().rotate(b, queryOperand, tables);
     queryOperand = b.pin(queryOperand);
   }
@@ -573,8 +579,9 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
     normalizer.finish(b, row);
     state.factors.push_back(normalizer.getOutputFactor(b, row, problem.nkv));
   }
-  // Ready when the product is.
+  // Ends a block, as in a step: all of this is done while the product runs.
   state.factors = b.pin(state.factors);
+  context.values.waitFull(b, previous);
   state.output = waitProducts(b, 0, output);
   context.values.releaseIf(b, isWarpLeader, previous);
 }

@@ -51,15 +51,32 @@ void Producer::asLoader(function_ref<void()> body) {
 }
 
 void Producer::buildRounds() {
-  Value rounds = context.order.forEachTile(
-      b, [&](Value round, const QueryTile &query, Value number) {
-        asLoader([&] { context.handoff.put(b, round, query); });
-        return buildTile(round, query, number);
+  // Carries the round, the number of the block's next key tile, and the round's
+  // query tile.
+  Values init{b.i32(0), b.i32(0)};
+  init.append(prepareTile(b.i32(0)).words);
+  b.whileLoop(
+      init,
+      [&](ValueRange state) {
+        return TileRecord{state.drop_front(2)}.isTile(b);
+      },
+      [&](ValueRange state) {
+        TileRecord record{state.drop_front(2)};
+        return buildTile(state[0], record.getTile(b, problem), state[1]);
       });
-  asLoader([&] { context.handoff.putEnd(b, rounds); });
 }
 
-Value Producer::buildTile(Value round, const QueryTile &query, Value number) {
+TileRecord Producer::prepareTile(Value round) {
+  TileRecord record = context.order.getRecord(b, round);
+  asLoader([&] {
+    context.handoff.put(b, round, record);
+    if (context.queryRotation)
+      prefetchTables(record.getTile(b, problem));
+  });
+  return record;
+}
+
+Values Producer::buildTile(Value round, const QueryTile &query, Value number) {
   TileWalk walk = problem.getWalk(b, context.tile, query);
   auto loadKey = [&](ValueRange position, Value number) {
     b.ifThen(walk.isValid(b, position), [&] {
@@ -95,6 +112,9 @@ Value Producer::buildTile(Value round, const QueryTile &query, Value number) {
     loadQuery();
     loadStagedFor(position, number);
   });
+  // While nothing but free slots is waited for.
+  Value nextRound = b.add(round, 1);
+  TileRecord next = prepareTile(nextRound);
 
   Values init = position;
   init.push_back(number);
@@ -119,7 +139,19 @@ Value Producer::buildTile(Value round, const QueryTile &query, Value number) {
         next.push_back(b.add(number, 1));
         return next;
       });
-  return end.back();
+  Values state{nextRound, end.back()};
+  state.append(next.words);
+  return state;
+}
+
+void Producer::prefetchTables(const QueryTile &query) {
+  RowRotation rotation(context.queryRotation, problem.getElementType(),
+                       problem.getAbi());
+  rotation.forEachTableRange(
+      b, query.firstRow, context.tile.getRowsPerHead(), problem.nq,
+      query.batch, [&](Value address, Value bytes) {
+        prefetchToCache(b, address, bytes);
+      });
 }
 
 void Producer::rotateKey(const QueryTile &query, Value firstKey, Value number) {

@@ -67,26 +67,14 @@ TileOrder::TileOrder(KernelBuilder &b, const AttentionProblem &problem,
     : problem(problem), shape(shape),
       deal(getDeal(b, problem, shape, l2Bytes)) {}
 
-QueryTile TileOrder::getTile(KernelBuilder &b, Value round) const {
+TileRecord TileOrder::getRecord(KernelBuilder &b, Value round) const {
   TileDeal::Tile tile = deal.getTile(b, round);
   Value part;
   if (problem.splitsKeys()) {
     part = b.remU(tile.head, problem.numParts);
     tile.head = b.divU(tile.head, problem.numParts);
   }
-  return problem.getQueryTile(b, shape, tile.head, tile.rowBlock, part);
-}
-
-Value TileOrder::forEachTile(
-    KernelBuilder &b,
-    function_ref<Value(Value, const QueryTile &, Value)> body) const {
-  // Carries (round, number).
-  Values end = b.whileLoop(
-      {b.i32(0), b.i32(0)},
-      [&](ValueRange state) { return deal.hasTile(b, state[0]); },
-      [&](ValueRange state) -> Values {
-        Value number = body(state[0], getTile(b, state[0]), state[1]);
-        return {b.add(state[0], 1), number};
-      });
-  return end[0];
+  return TileRecord::get(b, deal.hasTile(b, round),
+                         problem.getQueryTile(b, shape, tile.head,
+                                              tile.rowBlock, part));
 }

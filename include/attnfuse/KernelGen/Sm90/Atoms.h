@@ -42,6 +42,10 @@ void syncNamed(KernelBuilder &b, Value id, int64_t threads);
 void arriveNamed(KernelBuilder &b, Value id, int64_t threads);
 void syncWarp(KernelBuilder &b);
 
+/// Has `bytes` from a global address on, both multiples of 16, brought to the
+/// L2 cache.
+void prefetchToCache(KernelBuilder &b, Value address, Value bytes);
+
 // Tensor memory accelerator: boxes of a [B, H, N, D] tensor. `at` is (column,
 // row, head, batch).
 void loadBox(KernelBuilder &b, Value shared, Value map, ValueRange at,

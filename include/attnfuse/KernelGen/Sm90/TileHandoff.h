@@ -21,30 +21,33 @@
 
 namespace mlir::attnfuse::kernelgen::sm90 {
 
+/// A query tile, or that there is none, as i32 that loops carry and shared
+/// memory holds.
+struct TileRecord {
+  static constexpr int64_t kWords = kQueryTileBytes / 4;
+  Values words;
+
+  static TileRecord get(KernelBuilder &b, Value isTile, const QueryTile &tile);
+  Value isTile(KernelBuilder &b) const;
+  /// The tile; if there is none, the first of all.
+  QueryTile getTile(KernelBuilder &b, const AttentionProblem &problem) const;
+};
+
 class TileHandoff {
 public:
-  static constexpr int64_t kWords = kQueryTileBytes / 4;
-
-  /// `slot` is a ring of one stage of kQueryTileBytes.
-  explicit TileHandoff(const StageRing &slot) : slot(slot) {}
+  /// `slots` is a ring of kQueryTileBytes each.
+  explicit TileHandoff(const StageRing &slots) : slots(slots) {}
 
   /// By one thread: the tile of a round, or that the round before was the last.
-  void put(KernelBuilder &b, Value round, const QueryTile &tile) const;
-  void putEnd(KernelBuilder &b, Value round) const;
-
+  void put(KernelBuilder &b, Value round, const TileRecord &record) const;
   /// By all computing warps, of which `isWarpLeader`, an i32, marks a thread
-  /// each: waits for what was put for a round, kWords i32.
-  Values take(KernelBuilder &b, Value round, Value isWarpLeader) const;
-  /// Whether it is a tile; and the tile, which is the first of all if not.
-  static Value isTile(KernelBuilder &b, ValueRange record);
-  static QueryTile getTile(KernelBuilder &b, const AttentionProblem &problem,
-                           ValueRange record);
+  /// each: waits for what is put for the round.
+  TileRecord take(KernelBuilder &b, Value round, Value isWarpLeader) const;
 
 private:
-  void write(KernelBuilder &b, Value round, ArrayRef<Value> words) const;
-  Value getRecord(KernelBuilder &b, Value round) const;
+  Value getSlot(KernelBuilder &b, Value round) const;
 
-  StageRing slot;
+  StageRing slots;
 };
 
 } // namespace mlir::attnfuse::kernelgen::sm90

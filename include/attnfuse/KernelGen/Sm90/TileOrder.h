@@ -17,6 +17,7 @@
 
 #include "attnfuse/KernelGen/AttentionProblem.h"
 #include "attnfuse/KernelGen/Sm90/TileDeal.h"
+#include "attnfuse/KernelGen/Sm90/TileHandoff.h"
 
 namespace mlir::attnfuse::kernelgen::sm90 {
 
@@ -26,17 +27,10 @@ public:
   TileOrder(KernelBuilder &b, const AttentionProblem &problem,
             const KernelTile &shape, int64_t l2Bytes);
 
-  /// Emits the rounds of this block, a tile each. `body` gets the round, its
-  /// query tile and the number of the block's next key tile, which it returns
-  /// moved on. Returns the number of rounds.
-  Value forEachTile(
-      KernelBuilder &b,
-      function_ref<Value(Value round, const QueryTile &query, Value number)>
-          body) const;
+  /// The tile of a round of this block, if there is such a round.
+  TileRecord getRecord(KernelBuilder &b, Value round) const;
 
 private:
-  QueryTile getTile(KernelBuilder &b, Value round) const;
-
   const AttentionProblem &problem;
   KernelTile shape;
   TileDeal deal;
