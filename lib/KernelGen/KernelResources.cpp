@@ -27,11 +27,18 @@ constexpr int64_t kPipelinedRegisters = 32;
 constexpr int64_t kProductRegisters = 30;
 /// Registers are handed out per warp in units of this.
 constexpr int64_t kRegisterUnit = 256;
+constexpr int64_t kTablePadBytes = 32;
 } // namespace
 
 PaddedHeadDims::PaddedHeadDims(int64_t headDim, int64_t valueHeadDim)
     : qk(llvm::alignTo(headDim, kHeadDimMultiple)),
       v(llvm::alignTo(valueHeadDim, kHeadDimMultiple)) {}
+
+bool mlir::attnfuse::arePairsInLanes(Pairing pairing, int64_t width) {
+  constexpr int64_t kGroupColumns = 8;
+  int64_t together = pairing == Pairing::Half ? width / 2 : width;
+  return together % kGroupColumns == 0;
+}
 
 bool mlir::attnfuse::isPackedEvenly(int64_t tileM, int64_t heads) {
   if (heads == 1)
@@ -94,7 +101,17 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   stagedStages = fits(stages, ownOutput) ? stages : 1;
   int64_t end = staged + stagedStages * stagedBytes;
   output = outputReplacesQuery ? q : end;
-  queryTiles = end + ownOutput;
+  // Rows that follow each other in other banks: 8 rows of 32 bytes, which a warp
+  // reads at once, have a place each.
+  tablePitch = traits.queryTableRowBytes + kTablePadBytes;
+  tables = end + ownOutput;
+  // With one computing warpgroup a block has few tiles, and rotates at once.
+  bool mayHaveTables = traits.queryTableRowBytes && !traits.rotatesKeys &&
+                       tile.qInRegisters && tile.warps > kWarpgroupWarps;
+  tableBytes = mayHaveTables ? 2 * tile.getRowsPerHead() * tablePitch : 0;
+  if (tables + tableBytes + barrierBytes > target.maxSharedPerBlock)
+    tableBytes = 0;
+  queryTiles = tables + tableBytes;
   barriers = queryTiles + queryTileBytes;
   size = queryTiles + barrierBytes;
 }

@@ -76,20 +76,22 @@ Value RowRotation::getTableRow(KernelBuilder &b, Value row, Value numRows,
   return b.add(b.max(b.min(position, last), -offset), offset);
 }
 
-Value RowRotation::loadTableVector(KernelBuilder &b, Value table, Value row,
-                                   Value column, int64_t size) const {
+Value RowRotation::getTablePtr(KernelBuilder &b, Value table, Value row,
+                               Value column) const {
   Type type = cast<RankedTensorType>(table.getType()).getElementType();
-  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   Value element =
       b.add(b.mul(row, abi.getStride(b, table, 0)), b.toI64(column));
-  Value address = b.offsetPtr(abi.getPointer(b, table), b.mul(element, bytes));
-  Type vectorType = size == 1 ? type : VectorType::get({size}, type);
-  return b.load(vectorType, address, std::min<int64_t>(16, size * bytes));
+  return b.offsetPtr(abi.getPointer(b, table),
+                     b.mul(element, type.getIntOrFloatBitWidth() / 8));
 }
 
 Values RowRotation::loadTable(KernelBuilder &b, Value table, Value row,
                               Value column, int64_t size) const {
-  Value vector = loadTableVector(b, table, row, column, size);
+  Type type = cast<RankedTensorType>(table.getType()).getElementType();
+  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+  Value vector = b.load(size == 1 ? type : VectorType::get({size}, type),
+                        getTablePtr(b, table, row, column),
+                        std::min<int64_t>(16, size * bytes));
   Values elements;
   for (int64_t index = 0; index < size; ++index)
     elements.push_back(b.toF32(b.extractElement(vector, index)));
@@ -113,7 +115,7 @@ void RowRotation::forEachTableRange(
     // The address may be in the midst of 16 bytes, and so may the end.
     Value begin = b.create<LLVM::PtrToIntOp>(
         b.getI64Type(),
-        b.offsetPtr(abi.getPointer(b, table), b.mul(first, stride)));
+        getTablePtr(b, table, first, b.i32(0)));
     Value end = b.add(b.add(begin, b.mul(distance, stride)), rowBytes);
     begin = b.andI(begin, -kPrefetchUnit);
     Value bytes = b.andI(b.add(b.sub(end, begin), kPrefetchUnit - 1),
@@ -286,37 +288,64 @@ void TileRotation::emit(KernelBuilder &b, const SharedLayout &layout,
 
 /// Columns of which a lane has two, and rows of which it has one.
 static constexpr int64_t kGroupColumns = 8, kFragmentRows = 2;
+/// The most that a thread copies at once.
+static constexpr int64_t kChunkBytes = 16;
 
 /// The register of the lane's row `r` and of group `group` of columns.
 static int64_t getRegister(int64_t group, int64_t r) {
   return 2 * group + r;
 }
 
-bool FragmentRotation::isPossible(const RotationOperands &operands) {
-  int64_t distance = isHalf(operands) ? operands.getWidth() / 2 : 0;
-  return operands.getWidth() % kGroupColumns == 0 &&
-         distance % kGroupColumns == 0;
-}
-
 int64_t FragmentRotation::getNumGroups() const {
   return operands.getWidth() / kGroupColumns / (isHalf(operands) ? 2 : 1);
 }
 
-Values FragmentRotation::loadTables(KernelBuilder &b, Value firstRow,
-                                    Value numRows, Value batch,
+void FragmentRotation::stageTables(KernelBuilder &b, Value shared,
+                                   int64_t pitch, Value firstRow,
+                                   int64_t count, Value numRows, Value batch,
+                                   Value thread, int64_t threads) const {
+  Type type = cast<RankedTensorType>(operands.cos.getType()).getElementType();
+  int64_t elementBytes = type.getIntOrFloatBitWidth() / 8;
+  int64_t size =
+      std::min(operands.getTableVectorSize(), kChunkBytes / elementBytes);
+  int64_t chunks = operands.getWidth() / 2 / size;
+  b.forLoop(thread, b.i32(count * chunks), threads, [&](Value chunk) {
+    Value row = b.divU(chunk, chunks);
+    Value column = b.mul(b.remU(chunk, chunks), size);
+    Value tableRow = rows.getTableRow(b, b.add(firstRow, row), numRows, batch);
+    Value to = b.offsetPtr(
+        shared, b.add(b.mul(row, pitch), b.mul(column, elementBytes)));
+    SmallVector<Value, 2> vectors;
+    for (Value table : {operands.cos, operands.sin})
+      vectors.push_back(b.load(VectorType::get({size}, type),
+                               rows.getTablePtr(b, table, tableRow, column),
+                               size * elementBytes));
+    for (auto [index, vector] : llvm::enumerate(vectors))
+      b.store(vector, b.offsetPtr(to, index * count * pitch),
+              size * elementBytes);
+  });
+}
+
+Values FragmentRotation::loadTables(KernelBuilder &b, Value shared,
+                                    int64_t pitch, int64_t count, Value row,
                                     Value lane) const {
+  Type type = cast<RankedTensorType>(operands.cos.getType()).getElementType();
+  int64_t elementBytes = type.getIntOrFloatBitWidth() / 8;
   // Of a group, a lane has two pairs of `half`, or one of `interleaved`.
   int64_t size = isHalf(operands) ? 2 : 1;
-  Value first = b.mul(b.andI(lane, 3), size);
+  Type vectorType = size == 1 ? type : VectorType::get({size}, type);
+  Value base = b.offsetPtr(
+      shared,
+      b.add(b.mul(row, pitch), b.mul(b.andI(lane, 3), size * elementBytes)));
   Values tables;
-  for (int64_t r = 0; r < kFragmentRows; ++r) {
-    Value row =
-        rows.getTableRow(b, b.add(firstRow, 8 * r), numRows, batch);
+  for (int64_t r = 0; r < kFragmentRows; ++r)
     for (int64_t group = 0; group < getNumGroups(); ++group)
-      for (Value table : {operands.cos, operands.sin})
-        tables.push_back(rows.loadTableVector(
-            b, table, row, b.add(first, group * 4 * size), size));
-  }
+      for (int64_t table : {0, 1})
+        tables.push_back(b.load(
+            vectorType,
+            b.offsetPtr(base, (table * count + 8 * r) * pitch +
+                                  group * 4 * size * elementBytes),
+            size * elementBytes));
   return tables;
 }
 

@@ -29,6 +29,8 @@ constexpr int64_t kHeadDimMultiple = 16;
 constexpr int64_t kWarpgroupWarps = 4;
 constexpr int64_t kWarpgroupRows = 64;
 constexpr int64_t kWarpgroupThreads = kWarpgroupWarps * kWarpSize;
+/// Warps of the loading warpgroup that load nothing, all but the first.
+constexpr int64_t kSpareLoaderWarps = kWarpgroupWarps - 1;
 /// Of the record of a query tile that the loading thread hands to computing
 /// warps, and how many it may be ahead.
 constexpr int64_t kQueryTileBytes = 16, kQueryTileStages = 2;
@@ -53,7 +55,14 @@ struct KernelTraits {
   /// Whether K is rotated in the kernel.
   bool rotatesKeys = false;
   Staging staging = Staging::None;
+  /// Bytes of one row of a table of Q's rotation, where it can be done in
+  /// registers; else 0.
+  int64_t queryTableRowBytes = 0;
 };
+
+/// Whether both features of every pair are in one lane, where a warp has rows as
+/// the A operand of a product: a lane has 2 columns of every 8.
+bool arePairsInLanes(Pairing pairing, int64_t width);
 
 /// `#attnfuse.pipeline` without MLIR.
 struct KernelPipeline {
@@ -121,12 +130,17 @@ struct PipelinedMemoryPlan {
   /// 64 x v elements for each warpgroup; in place of q where both do not fit.
   int64_t output;
   bool outputReplacesQuery;
+  /// What the tables of Q's rotation, both of them, have for the positions of a
+  /// query tile: rows of `tablePitch` bytes; 0 bytes where Q is rotated in
+  /// shared memory, or there is no place.
+  int64_t tables, tablePitch, tableBytes;
   int64_t queryTiles; ///< Which ones are next, kQueryTileBytes each.
   int64_t barriers; ///< 8 bytes each.
   int64_t size;     ///< Bytes in all.
 
   // Barriers by index; a ring has one a stage.
-  static constexpr int64_t kQueryFull = 0, kQueryEmpty = 1, kQueryTileFull = 2,
+  static constexpr int64_t kQueryFull = 0, kQueryEmpty = 1, kTablesFull = 2,
+                           kTablesEmpty = 3, kQueryTileFull = 4,
                            kQueryTileEmpty = kQueryTileFull + kQueryTileStages,
                            kFixed = kQueryTileEmpty + kQueryTileStages;
   int64_t getKeyFull() const { return kFixed; }

@@ -53,13 +53,13 @@ public:
   /// sequence of batch entry `batch`.
   Value getTableRow(KernelBuilder &b, Value row, Value numRows,
                     Value batch) const;
-  /// `size` neighbouring entries of a table: as they are in memory, a vector
-  /// unless it is one; and as f32.
-  Value loadTableVector(KernelBuilder &b, Value table, Value row, Value column,
-                        int64_t size) const;
+  /// `size` neighbouring entries of a table, f32.
   Values loadTable(KernelBuilder &b, Value table, Value row, Value column,
                    int64_t size) const;
 
+  /// Pointer to an element of a table.
+  Value getTablePtr(KernelBuilder &b, Value table, Value row,
+                    Value column) const;
   /// Calls `body` with where the tables' rows lie that `count` neighbouring rows
   /// need: address and size, multiples of 16 bytes. Not where operands give the
   /// positions, nor, at run time, where rows of a table are far apart.
@@ -116,21 +116,23 @@ private:
 /// Rotates rows that a warp has in registers, as the A operand of a product:
 /// 16 rows, by 16 columns four registers of two elements (PTX ISA,
 /// mma.m16n8k16). Lane l has columns 2 (l mod 4) and the next, of every 8, of
-/// rows l / 4 and l / 4 + 8.
+/// rows l / 4 and l / 4 + 8. For rotations of which arePairsInLanes holds.
 class FragmentRotation {
 public:
-  /// Whether both features of every pair are in one lane.
-  static bool isPossible(const RotationOperands &operands);
-
   FragmentRotation(RotationOperands operands, Type elementType, KernelAbi &abi)
       : rows(operands, elementType, abi), operands(operands),
         elementType(elementType) {}
 
-  /// What of the tables `lane` needs for its rows, sequence indices `firstRow`
-  /// and `firstRow` + 8: vectors as they are in memory, so that nothing waits
-  /// for them. Rows outside of the sequence are read at some position.
-  Values loadTables(KernelBuilder &b, Value firstRow, Value numRows,
-                    Value batch, Value lane) const;
+  /// Copies what both tables have for the positions of `count` sequence indices
+  /// from `firstRow` on, of `numRows`, to shared memory: rows of `pitch` bytes,
+  /// those of cos before those of sin. Thread `thread` of `threads`.
+  void stageTables(KernelBuilder &b, Value shared, int64_t pitch,
+                   Value firstRow, int64_t count, Value numRows, Value batch,
+                   Value thread, int64_t threads) const;
+  /// What of the staged tables `lane` needs for its rows, `row` and `row` + 8 of
+  /// the staged ones, which are `count`: vectors as they are in memory.
+  Values loadTables(KernelBuilder &b, Value shared, int64_t pitch,
+                    int64_t count, Value row, Value lane) const;
   /// Rotates the first columns of `fragments`, in place.
   void rotate(KernelBuilder &b, MutableArrayRef<Value> fragments,
               ArrayRef<Value> tables) const;

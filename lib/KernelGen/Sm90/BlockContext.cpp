@@ -55,6 +55,8 @@ BlockContext::BlockContext(KernelBuilder &b, AttentionOp op,
                          plan.kQueryTileFull, plan.kQueryTileEmpty,
                          kQueryTileStages)),
       handoff(queryTiles),
+      tables(getRing(b, shared, plan, plan.tables, plan.tableBytes,
+                     plan.kTablesFull, plan.kTablesEmpty, 1)),
       queries(getRing(b, shared, plan, plan.q, plan.queryBytes, plan.kQueryFull,
                       plan.kQueryEmpty, 1)),
       keys(getRing(b, shared, plan, plan.k, plan.keyBytes, plan.getKeyFull(),
@@ -86,7 +88,11 @@ void BlockContext::initBarriers(KernelBuilder &b) const {
       ring.initFull(b, 1);
       ring.initEmpty(b, consumers);
     };
-    init(queryTiles, tile.warps);
+    init(queryTiles, tile.warps + (stagesTables() ? kSpareLoaderWarps : 0));
+    if (stagesTables()) {
+      tables.initFull(b, kSpareLoaderWarps * kWarpSize);
+      tables.initEmpty(b, tile.warps);
+    }
     init(queries,
          outputReplacesQuery() ? getComputingWarpgroups() : tile.warps);
     init(keys, tile.warps);

@@ -39,6 +39,9 @@ struct BlockContext {
   bool outputReplacesQuery() const {
     return stagesOutput() && plan.outputReplacesQuery;
   }
+  /// Whether Q is rotated in registers, and not in shared memory: by tables
+  /// that spare warps of the loading warpgroup bring there.
+  bool stagesTables() const { return plan.tableBytes != 0; }
   Value getSharedPtr(KernelBuilder &b, int64_t byteOffset) const;
 
   KernelTile tile;
@@ -58,7 +61,7 @@ struct BlockContext {
   /// Of the records of `handoff`.
   StageRing queryTiles;
   TileHandoff handoff;
-  StageRing queries, keys, values;
+  StageRing tables, queries, keys, values;
   /// Like `keys`, with the barriers of rotated tiles; the same without a
   /// rotation.
   StageRing readyKeys;

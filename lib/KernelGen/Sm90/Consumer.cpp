@@ -180,12 +180,14 @@ Values Consumer::fetchAhead(Value round) {
   Part part(b, "ahead");
   TileRecord record = context.handoff.take(b, round, isWarpLeader);
   Values ahead = record.words;
-  if (rotatesFragments()) {
-    QueryTile tile = record.getTile(b, problem);
-    Value row =
-        problem.getRowsFrom(b, context.tile, tile, tileRow).firstRow;
-    ahead.append(getFragmentRotation().loadTables(b, row, problem.nq,
-                                                  tile.batch, lane));
+  if (context.stagesTables()) {
+    int64_t rows = context.tile.getRowsPerHead();
+    context.tables.waitFull(b, round);
+    ahead.append(getFragmentRotation().loadTables(
+        b, context.getSharedPtr(b, context.plan.tables),
+        context.plan.tablePitch, rows, b.remU(tileRow, rows), lane));
+    syncWarp(b);
+    context.tables.releaseIf(b, isWarpLeader, round);
   }
   return ahead;
 }
@@ -246,11 +248,6 @@ Values Consumer::buildTile(Value round, Value number, ValueRange ahead) {
   return next;
 }
 
-bool Consumer::rotatesFragments() const {
-  return context.queryRotation && context.tile.qInRegisters &&
-         FragmentRotation::isPossible(context.queryRotation);
-}
-
 FragmentRotation Consumer::getFragmentRotation() const {
   return {context.queryRotation, problem.getElementType(), problem.getAbi()};
 }
@@ -271,7 +268,7 @@ void Consumer::rotateTile(Value round) {
 
 void Consumer::buildQuery(Value round, ValueRange ahead) {
   Part part(b, "query");
-  if (context.queryRotation && !rotatesFragments())
+  if (context.queryRotation && !context.stagesTables())
     rotateTile(round);
   else
     context.queries.waitFull(b, round);
@@ -294,7 +291,7 @@ void Consumer::buildQuery(Value round, ValueRange ahead) {
     syncWarp(b);
     context.queries.releaseIf(b, isWarpLeader, round);
   }
-  if (rotatesFragments()) {
+  if (context.stagesTables()) {
     Values tables(ahead.drop_front(TileRecord::kWords));
     getFragmentRotation().rotate(b, queryOperand, tables);
     queryOperand = b.pin(queryOperand);

@@ -97,8 +97,6 @@ private:
   bool tracksLargest() const {
     return hidingSum && problem.getOp().getNormalizer() == Normalizer::Softmax;
   }
-  /// Whether Q is rotated in registers, and not in shared memory.
-  bool rotatesFragments() const;
   FragmentRotation getFragmentRotation() const;
   bool hasTurns() const {
     return context.pipeline.pingPong && context.getComputingWarpgroups() > 1;

@@ -41,6 +41,9 @@ void Producer::build() {
     buildRounds();
   else
     b.ifThen(b.eq(context.thread, 0), [&] { buildRounds(); });
+  if (context.stagesTables())
+    b.ifThen(b.le(b.i32(1), b.divU(context.thread, kWarpSize)),
+             [&] { buildTableRounds(); });
 }
 
 void Producer::asLoader(function_ref<void()> body) {
@@ -54,7 +57,9 @@ void Producer::buildRounds() {
   // Carries the round, the number of the block's next key tile, and the round's
   // query tile.
   Values init{b.i32(0), b.i32(0)};
-  init.append(prepareTile(b.i32(0)).words);
+  TileRecord first = context.order.getFirst(b);
+  handOver(b.i32(0), first);
+  init.append(first.words);
   b.whileLoop(
       init,
       [&](ValueRange state) {
@@ -66,14 +71,46 @@ void Producer::buildRounds() {
       });
 }
 
-TileRecord Producer::prepareTile(Value round) {
-  TileRecord record = context.order.getRecord(b, round);
+void Producer::buildTableRounds() {
+  FragmentRotation rotation(context.queryRotation, problem.getElementType(),
+                            problem.getAbi());
+  Value isWarpLeader = b.select(b.eq(b.remU(context.thread, kWarpSize), 0),
+                                b.i32(1), b.i32(0));
+  auto take = [&](Value round) {
+    return context.handoff.take(b, round, isWarpLeader).words;
+  };
+  Values init{b.i32(0)};
+  init.append(take(b.i32(0)));
+  Values end = b.whileLoop(
+      init,
+      [&](ValueRange state) {
+        return TileRecord{state.drop_front(1)}.isTile(b);
+      },
+      [&](ValueRange state) {
+        Value round = state[0];
+        QueryTile query =
+            TileRecord{state.drop_front(1)}.getTile(b, problem);
+        context.tables.waitEmpty(b, round);
+        rotation.stageTables(
+            b, context.getSharedPtr(b, context.plan.tables),
+            context.plan.tablePitch, query.firstRow,
+            context.tile.getRowsPerHead(), problem.nq, query.batch,
+            b.sub(context.thread, kWarpSize), kSpareLoaderWarps * kWarpSize);
+        arrive(b, context.tables.getFull(b, round));
+        Values next{b.add(round, 1)};
+        next.append(take(next[0]));
+        return next;
+      });
+  // Those who compute look for tables before they know that there is no tile.
+  arrive(b, context.tables.getFull(b, end[0]));
+}
+
+void Producer::handOver(Value round, const TileRecord &record) {
   asLoader([&] {
     context.handoff.put(b, round, record);
-    if (context.queryRotation)
+    if (context.queryRotation && !context.stagesTables())
       prefetchTables(record.getTile(b, problem));
   });
-  return record;
 }
 
 Values Producer::buildTile(Value round, const QueryTile &query, Value number) {
@@ -112,9 +149,16 @@ Values Producer::buildTile(Value round, const QueryTile &query, Value number) {
     loadQuery();
     loadStagedFor(position, number);
   });
-  // While nothing but free slots is waited for.
   Value nextRound = b.add(round, 1);
-  TileRecord next = prepareTile(nextRound);
+  TileRecord next;
+  auto getNext = [&] {
+    next = context.order.getNext(b, nextRound);
+    handOver(nextRound, next);
+  };
+  // While nothing but free slots is waited for. Where K is rotated, registers
+  // are short.
+  if (!context.keyRotation)
+    getNext();
 
   Values init = position;
   init.push_back(number);
@@ -139,6 +183,8 @@ Values Producer::buildTile(Value round, const QueryTile &query, Value number) {
         next.push_back(b.add(number, 1));
         return next;
       });
+  if (context.keyRotation)
+    getNext();
   Values state{nextRound, end.back()};
   state.append(next.words);
   return state;

@@ -21,10 +21,11 @@ public:
 
 private:
   void buildRounds();
-  /// Works out the tile of a round, hands it over, and has what it needs of the
-  /// rotation's tables brought to the cache, a tile ahead: no one waits for
-  /// memory then.
-  TileRecord prepareTile(Value round);
+  /// The rounds of the spare warps.
+  void buildTableRounds();
+  /// Hands over the tile of a round, and has what it needs of the rotation's
+  /// tables brought to the cache, a tile ahead: no one waits for memory then.
+  void handOver(Value round, const TileRecord &record);
   void prefetchTables(const QueryTile &query);
   /// Loads the tiles of one query tile, the n-th key tile of the block being
   /// the first; returns the next round, the number of its first key tile, and

@@ -19,15 +19,13 @@ enum Word { kFirstRow, kHead, kBatch, kPart };
 constexpr int64_t kNoTile = -1;
 } // namespace
 
-TileRecord TileRecord::get(KernelBuilder &b, Value isTile,
-                           const QueryTile &tile) {
-  Value zero = b.i32(0);
-  Values words;
-  for (Value word : {tile.firstRow, tile.head, tile.batch})
-    words.push_back(b.select(isTile, word, zero));
-  words.push_back(
-      b.select(isTile, tile.part ? tile.part : zero, b.i32(kNoTile)));
-  return {words};
+TileRecord TileRecord::get(KernelBuilder &b, const QueryTile &tile) {
+  return {{tile.firstRow, tile.head, tile.batch,
+           tile.part ? tile.part : b.i32(0)}};
+}
+
+TileRecord TileRecord::getNone(KernelBuilder &b) {
+  return {{b.i32(0), b.i32(0), b.i32(0), b.i32(kNoTile)}};
 }
 
 Value TileRecord::isTile(KernelBuilder &b) const {

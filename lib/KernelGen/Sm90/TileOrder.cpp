@@ -67,14 +67,29 @@ TileOrder::TileOrder(KernelBuilder &b, const AttentionProblem &problem,
     : problem(problem), shape(shape),
       deal(getDeal(b, problem, shape, l2Bytes)) {}
 
+TileRecord TileOrder::getFirst(KernelBuilder &b) const {
+  return getRecord(b, b.i32(0));
+}
+
+TileRecord TileOrder::getNext(KernelBuilder &b, Value round) const {
+  // Where keys are split, the grid has a block for each part of a tile.
+  return problem.splitsKeys() ? TileRecord::getNone(b) : getRecord(b, round);
+}
+
 TileRecord TileOrder::getRecord(KernelBuilder &b, Value round) const {
+  TileRecord none = TileRecord::getNone(b);
+  return {b.ifElse(
+      deal.hasTile(b, round), ValueRange(none.words).getTypes(),
+      [&] { return TileRecord::get(b, getTile(b, round)).words; },
+      [&] { return none.words; })};
+}
+
+QueryTile TileOrder::getTile(KernelBuilder &b, Value round) const {
   TileDeal::Tile tile = deal.getTile(b, round);
   Value part;
   if (problem.splitsKeys()) {
     part = b.remU(tile.head, problem.numParts);
     tile.head = b.divU(tile.head, problem.numParts);
   }
-  return TileRecord::get(b, deal.hasTile(b, round),
-                         problem.getQueryTile(b, shape, tile.head,
-                                              tile.rowBlock, part));
+  return problem.getQueryTile(b, shape, tile.head, tile.rowBlock, part);
 }

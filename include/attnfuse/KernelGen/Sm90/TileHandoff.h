@@ -27,7 +27,8 @@ struct TileRecord {
   static constexpr int64_t kWords = kQueryTileBytes / 4;
   Values words;
 
-  static TileRecord get(KernelBuilder &b, Value isTile, const QueryTile &tile);
+  static TileRecord get(KernelBuilder &b, const QueryTile &tile);
+  static TileRecord getNone(KernelBuilder &b);
   Value isTile(KernelBuilder &b) const;
   /// The tile; if there is none, the first of all.
   QueryTile getTile(KernelBuilder &b, const AttentionProblem &problem) const;

@@ -27,10 +27,15 @@ public:
   TileOrder(KernelBuilder &b, const AttentionProblem &problem,
             const KernelTile &shape, int64_t l2Bytes);
 
-  /// The tile of a round of this block, if there is such a round.
-  TileRecord getRecord(KernelBuilder &b, Value round) const;
+  /// The tile of the first round of this block, and that of a later one; or that
+  /// there is no such round.
+  TileRecord getFirst(KernelBuilder &b) const;
+  TileRecord getNext(KernelBuilder &b, Value round) const;
 
 private:
+  TileRecord getRecord(KernelBuilder &b, Value round) const;
+  QueryTile getTile(KernelBuilder &b, Value round) const;
+
   const AttentionProblem &problem;
   KernelTile shape;
   TileDeal deal;
