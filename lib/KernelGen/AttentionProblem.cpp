@@ -44,11 +44,11 @@ QueryTile AttentionProblem::getQueryTile(KernelBuilder &b,
                                          const KernelTile &shape,
                                          Value headGroup, Value rowBlock,
                                          Value part) const {
+  Value firstRow = b.mul(rowBlock, shape.getRowsPerHead());
   Value groups = b.divU(numHeads, shape.packedHeads);
-  return getQueryTileAt(
-      b, b.divU(headGroup, groups),
-      b.mul(b.remU(headGroup, groups), shape.packedHeads),
-      b.mul(rowBlock, shape.getRowsPerHead()), part);
+  Value batch = b.divU(headGroup, groups);
+  Value head = b.mul(b.remU(headGroup, groups), shape.packedHeads);
+  return getQueryTileAt(b, batch, head, firstRow, part);
 }
 
 QueryTile AttentionProblem::getQueryTileAt(KernelBuilder &b, Value batch,

@@ -101,8 +101,8 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   stagedStages = fits(stages, ownOutput) ? stages : 1;
   int64_t end = staged + stagedStages * stagedBytes;
   output = outputReplacesQuery ? q : end;
-  // Rows that follow each other in other banks: 8 rows of 32 bytes, which a warp
-  // reads at once, have a place each.
+  // Rows that follow each other in other banks: 8 rows of 32 bytes, which a
+  // warp reads at once, have a place each.
   tablePitch = traits.queryTableRowBytes + kTablePadBytes;
   tables = end + ownOutput;
   // With one computing warpgroup a block has few tiles, and rotates at once.

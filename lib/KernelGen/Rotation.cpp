@@ -114,12 +114,11 @@ void RowRotation::forEachTableRange(
     Value stride = b.mul(abi.getStride(b, table, 0), elementBytes);
     // The address may be in the midst of 16 bytes, and so may the end.
     Value begin = b.create<LLVM::PtrToIntOp>(
-        b.getI64Type(),
-        getTablePtr(b, table, first, b.i32(0)));
+        b.getI64Type(), getTablePtr(b, table, first, b.i32(0)));
     Value end = b.add(b.add(begin, b.mul(distance, stride)), rowBytes);
     begin = b.andI(begin, -kPrefetchUnit);
-    Value bytes = b.andI(b.add(b.sub(end, begin), kPrefetchUnit - 1),
-                         -kPrefetchUnit);
+    Value bytes =
+        b.andI(b.add(b.sub(end, begin), kPrefetchUnit - 1), -kPrefetchUnit);
     Value isNear = b.le(stride, b.i64(kMostSpread * rowBytes));
     b.ifThen(b.andI(isNear, b.le(b.i64(0), distance)),
              [&] { body(begin, b.toI32(bytes)); });
@@ -292,18 +291,16 @@ static constexpr int64_t kGroupColumns = 8, kFragmentRows = 2;
 static constexpr int64_t kChunkBytes = 16;
 
 /// The register of the lane's row `r` and of group `group` of columns.
-static int64_t getRegister(int64_t group, int64_t r) {
-  return 2 * group + r;
-}
+static int64_t getRegister(int64_t group, int64_t r) { return 2 * group + r; }
 
 int64_t FragmentRotation::getNumGroups() const {
   return operands.getWidth() / kGroupColumns / (isHalf(operands) ? 2 : 1);
 }
 
 void FragmentRotation::stageTables(KernelBuilder &b, Value shared,
-                                   int64_t pitch, Value firstRow,
-                                   int64_t count, Value numRows, Value batch,
-                                   Value thread, int64_t threads) const {
+                                   int64_t pitch, Value firstRow, int64_t count,
+                                   Value numRows, Value batch, Value thread,
+                                   int64_t threads) const {
   Type type = cast<RankedTensorType>(operands.cos.getType()).getElementType();
   int64_t elementBytes = type.getIntOrFloatBitWidth() / 8;
   int64_t size =
@@ -334,18 +331,18 @@ Values FragmentRotation::loadTables(KernelBuilder &b, Value shared,
   // Of a group, a lane has two pairs of `half`, or one of `interleaved`.
   int64_t size = isHalf(operands) ? 2 : 1;
   Type vectorType = size == 1 ? type : VectorType::get({size}, type);
-  Value base = b.offsetPtr(
-      shared,
-      b.add(b.mul(row, pitch), b.mul(b.andI(lane, 3), size * elementBytes)));
+  Value base =
+      b.offsetPtr(shared, b.add(b.mul(row, pitch),
+                                b.mul(b.andI(lane, 3), size * elementBytes)));
   Values tables;
   for (int64_t r = 0; r < kFragmentRows; ++r)
     for (int64_t group = 0; group < getNumGroups(); ++group)
       for (int64_t table : {0, 1})
-        tables.push_back(b.load(
-            vectorType,
-            b.offsetPtr(base, (table * count + 8 * r) * pitch +
-                                  group * 4 * size * elementBytes),
-            size * elementBytes));
+        tables.push_back(
+            b.load(vectorType,
+                   b.offsetPtr(base, (table * count + 8 * r) * pitch +
+                                         group * 4 * size * elementBytes),
+                   size * elementBytes));
   return tables;
 }
 

@@ -60,8 +60,8 @@ struct KernelTraits {
   int64_t queryTableRowBytes = 0;
 };
 
-/// Whether both features of every pair are in one lane, where a warp has rows as
-/// the A operand of a product: a lane has 2 columns of every 8.
+/// Whether both features of every pair are in one lane, where a warp has rows
+/// as the A operand of a product: a lane has 2 columns of every 8.
 bool arePairsInLanes(Pairing pairing, int64_t width);
 
 /// `#attnfuse.pipeline` without MLIR.
@@ -135,8 +135,8 @@ struct PipelinedMemoryPlan {
   /// shared memory, or there is no place.
   int64_t tables, tablePitch, tableBytes;
   int64_t queryTiles; ///< Which ones are next, kQueryTileBytes each.
-  int64_t barriers; ///< 8 bytes each.
-  int64_t size;     ///< Bytes in all.
+  int64_t barriers;   ///< 8 bytes each.
+  int64_t size;       ///< Bytes in all.
 
   // Barriers by index; a ring has one a stage.
   static constexpr int64_t kQueryFull = 0, kQueryEmpty = 1, kTablesFull = 2,

@@ -60,9 +60,9 @@ public:
   /// Pointer to an element of a table.
   Value getTablePtr(KernelBuilder &b, Value table, Value row,
                     Value column) const;
-  /// Calls `body` with where the tables' rows lie that `count` neighbouring rows
-  /// need: address and size, multiples of 16 bytes. Not where operands give the
-  /// positions, nor, at run time, where rows of a table are far apart.
+  /// Calls `body` with where the tables' rows lie that `count` neighbouring
+  /// rows need: address and size, multiples of 16 bytes. Not where operands
+  /// give the positions, nor, at run time, where rows of a table are far apart.
   void forEachTableRange(KernelBuilder &b, Value firstRow, int64_t count,
                          Value numRows, Value batch,
                          function_ref<void(Value, Value)> body) const;
@@ -129,8 +129,8 @@ public:
   void stageTables(KernelBuilder &b, Value shared, int64_t pitch,
                    Value firstRow, int64_t count, Value numRows, Value batch,
                    Value thread, int64_t threads) const;
-  /// What of the staged tables `lane` needs for its rows, `row` and `row` + 8 of
-  /// the staged ones, which are `count`: vectors as they are in memory.
+  /// What of the staged tables `lane` needs for its rows, `row` and `row` + 8
+  /// of the staged ones, which are `count`: vectors as they are in memory.
   Values loadTables(KernelBuilder &b, Value shared, int64_t pitch,
                     int64_t count, Value row, Value lane) const;
   /// Rotates the first columns of `fragments`, in place.

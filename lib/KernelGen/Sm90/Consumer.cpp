@@ -194,8 +194,8 @@ Values Consumer::fetchAhead(Value round) {
 
 Values Consumer::buildTile(Value round, Value number, ValueRange ahead) {
   query = getRecord(ahead).getTile(b, problem);
-  groupRows = problem.getRowsFrom(b, context.tile, query,
-                                  b.mul(group, kWarpgroupRows));
+  groupRows =
+      problem.getRowsFrom(b, context.tile, query, b.mul(group, kWarpgroupRows));
   ownRows = problem.getRowsFrom(b, context.tile, query, tileRow);
   walk = problem.getWalk(b, context.tile, query);
   scoreTile.emplace(problem, ownRows, scoreShape, ownRows.firstRow, tileColumn);
@@ -602,8 +602,8 @@ void Consumer::buildEpilogue(LoopState state, Value round) {
     // A score region may make NaN of rows past the end, for which nothing is
     // computed anew.
     if (problem.getOp().hasScoreChain())
-      ofRow = b.select(b.le(problem.nq, outputRows->getRow(b, r)), b.f32(0),
-                       ofRow);
+      ofRow =
+          b.select(b.le(problem.nq, outputRows->getRow(b, r)), b.f32(0), ofRow);
     probe = b.addF(probe, ofRow);
   }
   if (context.stagesOutput()) {

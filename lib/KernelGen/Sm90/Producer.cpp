@@ -74,8 +74,8 @@ void Producer::buildRounds() {
 void Producer::buildTableRounds() {
   FragmentRotation rotation(context.queryRotation, problem.getElementType(),
                             problem.getAbi());
-  Value isWarpLeader = b.select(b.eq(b.remU(context.thread, kWarpSize), 0),
-                                b.i32(1), b.i32(0));
+  Value isWarpLeader =
+      b.select(b.eq(b.remU(context.thread, kWarpSize), 0), b.i32(1), b.i32(0));
   auto take = [&](Value round) {
     return context.handoff.take(b, round, isWarpLeader).words;
   };
@@ -88,14 +88,13 @@ void Producer::buildTableRounds() {
       },
       [&](ValueRange state) {
         Value round = state[0];
-        QueryTile query =
-            TileRecord{state.drop_front(1)}.getTile(b, problem);
+        QueryTile query = TileRecord{state.drop_front(1)}.getTile(b, problem);
         context.tables.waitEmpty(b, round);
-        rotation.stageTables(
-            b, context.getSharedPtr(b, context.plan.tables),
-            context.plan.tablePitch, query.firstRow,
-            context.tile.getRowsPerHead(), problem.nq, query.batch,
-            b.sub(context.thread, kWarpSize), kSpareLoaderWarps * kWarpSize);
+        rotation.stageTables(b, context.getSharedPtr(b, context.plan.tables),
+                             context.plan.tablePitch, query.firstRow,
+                             context.tile.getRowsPerHead(), problem.nq,
+                             query.batch, b.sub(context.thread, kWarpSize),
+                             kSpareLoaderWarps * kWarpSize);
         arrive(b, context.tables.getFull(b, round));
         Values next{b.add(round, 1)};
         next.append(take(next[0]));
@@ -194,10 +193,8 @@ void Producer::prefetchTables(const QueryTile &query) {
   RowRotation rotation(context.queryRotation, problem.getElementType(),
                        problem.getAbi());
   rotation.forEachTableRange(
-      b, query.firstRow, context.tile.getRowsPerHead(), problem.nq,
-      query.batch, [&](Value address, Value bytes) {
-        prefetchToCache(b, address, bytes);
-      });
+      b, query.firstRow, context.tile.getRowsPerHead(), problem.nq, query.batch,
+      [&](Value address, Value bytes) { prefetchToCache(b, address, bytes); });
 }
 
 void Producer::rotateKey(const QueryTile &query, Value firstKey, Value number) {

@@ -20,8 +20,8 @@ constexpr int64_t kNoTile = -1;
 } // namespace
 
 TileRecord TileRecord::get(KernelBuilder &b, const QueryTile &tile) {
-  return {{tile.firstRow, tile.head, tile.batch,
-           tile.part ? tile.part : b.i32(0)}};
+  return {
+      {tile.firstRow, tile.head, tile.batch, tile.part ? tile.part : b.i32(0)}};
 }
 
 TileRecord TileRecord::getNone(KernelBuilder &b) {
@@ -40,8 +40,7 @@ QueryTile TileRecord::getTile(KernelBuilder &b,
 
 /// By its address and not by its symbol, whose address would be made anew.
 Value TileHandoff::getSlot(KernelBuilder &b, Value round) const {
-  return b.create<LLVM::IntToPtrOp>(b.sharedPtrType(),
-                                    slots.getTile(b, round));
+  return b.create<LLVM::IntToPtrOp>(b.sharedPtrType(), slots.getTile(b, round));
 }
 
 void TileHandoff::put(KernelBuilder &b, Value round,
@@ -54,9 +53,8 @@ void TileHandoff::put(KernelBuilder &b, Value round,
 TileRecord TileHandoff::take(KernelBuilder &b, Value round,
                              Value isWarpLeader) const {
   slots.waitFull(b, round);
-  Value vector =
-      b.load(VectorType::get({TileRecord::kWords}, b.getI32Type()),
-             getSlot(b, round), kQueryTileBytes);
+  Value vector = b.load(VectorType::get({TileRecord::kWords}, b.getI32Type()),
+                        getSlot(b, round), kQueryTileBytes);
   // All lanes have the same: for the assembler, which keeps such values in
   // registers of the warp.
   TileRecord record;

@@ -27,8 +27,8 @@ public:
   TileOrder(KernelBuilder &b, const AttentionProblem &problem,
             const KernelTile &shape, int64_t l2Bytes);
 
-  /// The tile of the first round of this block, and that of a later one; or that
-  /// there is no such round.
+  /// The tile of the first round of this block, and that of a later one; or
+  /// that there is no such round.
   TileRecord getFirst(KernelBuilder &b) const;
   TileRecord getNext(KernelBuilder &b, Value round) const;
 
