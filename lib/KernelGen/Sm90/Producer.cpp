@@ -100,7 +100,9 @@ void Producer::buildTableRounds() {
         next.append(take(next[0]));
         return next;
       });
-  // Those who compute look for tables before they know that there is no tile.
+  // Those who compute wait for tables before they know that there is no tile,
+  // and must not miss those of the last one.
+  context.tables.waitEmpty(b, end[0]);
   arrive(b, context.tables.getFull(b, end[0]));
 }
 
