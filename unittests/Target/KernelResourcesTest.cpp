@@ -124,6 +124,43 @@ TEST(KernelResources, RolesShareTheRegistersOfAnSm) {
       }
 }
 
+TEST(KernelResources, PairsInLanes) {
+  for (int64_t width : {16, 32, 48, 128})
+    EXPECT_TRUE(arePairsInLanes(Pairing::Half, width)) << width;
+  for (int64_t width : {2, 8, 24, 40})
+    EXPECT_FALSE(arePairsInLanes(Pairing::Half, width)) << width;
+  for (int64_t width : {8, 24, 128})
+    EXPECT_TRUE(arePairsInLanes(Pairing::Interleaved, width)) << width;
+  for (int64_t width : {2, 12})
+    EXPECT_FALSE(arePairsInLanes(Pairing::Interleaved, width)) << width;
+}
+
+TEST(KernelResources, TablesAreStagedWhereTheyFitAndHelp) {
+  TargetInfo target = llvm::cantFail(lookupTarget("h200"));
+  KernelTraits traits{PaddedHeadDims(128, 128)};
+  traits.queryTableRowBytes = 256;
+  KernelTile tile{128, 128, 8, true, KernelPipeline()};
+  tile.packedHeads = 4;
+  auto getBytes = [&] {
+    PipelinedMemoryPlan plan(traits, tile, target);
+    EXPECT_LE(plan.size, target.maxSharedPerBlock);
+    EXPECT_EQ(plan.queryTiles, plan.tables + plan.tableBytes);
+    return plan.tableBytes;
+  };
+  EXPECT_EQ(getBytes(), 2 * 32 * (256 + 32));
+  traits.rotatesKeys = true; // by the warps that would bring them
+  EXPECT_EQ(getBytes(), 0);
+  traits.rotatesKeys = false;
+  tile.qInRegisters = false;
+  EXPECT_EQ(getBytes(), 0);
+  tile.qInRegisters = true;
+  tile.packedHeads = 1; // 128 positions
+  EXPECT_EQ(getBytes(), 0);
+  tile.packedHeads = 4;
+  traits.queryTableRowBytes = 0;
+  EXPECT_EQ(getBytes(), 0);
+}
+
 TEST(KernelResources, PipelinedPlanFollowsTheMachine) {
   TargetInfo target = llvm::cantFail(lookupTarget("h200"));
   KernelTraits traits{PaddedHeadDims(64, 64), false, Staging::PerQueryAndKey};
