@@ -23,9 +23,9 @@ static constexpr int64_t kTurnThreads = 2 * kWarpgroupThreads;
 static int64_t getUnitsAtOnce(const RoleRegisters &registers) {
   return registers.compute > 200 ? 4 : 1;
 }
-/// In which numbers that are not finite are looked for, a chain of dependent
-/// operations each.
-static constexpr int64_t kProbeChains = 4;
+/// Chains of dependent operations, of each row, that look for numbers that are
+/// not finite.
+static constexpr int64_t kProbeChains = 2;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// References of rows in which no sum has been bounded (docs/spec.md) are
@@ -207,34 +207,13 @@ Values Consumer::buildTile(Value round, Value number, ValueRange ahead) {
   state.position = walk->begin(b);
   state.number = number;
   state.rows.assign(scoreShape.getNumRows(), normalizer.getInitial(b));
-  if (tracksLargest())
-    state.largest.assign(
-        context.stagedOperand->perQuery ? scoreShape.getNumRows() : 1,
-        b.i32(getNegativeInfinities(
-            context.stagedOperand->load->getResult(0).getType())));
   state.output.assign(outputShape.getSize(), b.f32(0));
   // Without a visible key the output is 0.
   state.factors.assign(scoreShape.getNumRows(), b.f32(0));
   state.ahead = ahead;
   Values end = b.ifElse(
       walk->isValid(b, state.position), ValueRange(state.flatten()).getTypes(),
-      [&] {
-        LoopState here = state;
-        here.factors.clear();
-        here.ahead.clear();
-        here = buildFirstStep(here);
-        // In the order of the walk; see TileWalk.
-        const BandLimits &limits = problem.limits;
-        if (limits.upper)
-          here = buildSteps(here, TileKind::Boundary, /*untilEnd=*/false);
-        here = buildSteps(here, TileKind::Inner,
-                          /*untilEnd=*/!limits.upper && !limits.lower);
-        if (limits.lower)
-          here = buildSteps(here, TileKind::Boundary, /*untilEnd=*/true);
-        buildLastProduct(here, round);
-        here.weights.clear();
-        return here.flatten();
-      },
+      [&] { return buildKeys(state, round).flatten(); },
       [&] {
         releaseQuery(round);
         LoopState here = state;
@@ -324,6 +303,31 @@ Values Consumer::buildWeightedSum(const LoopState &state, Value number,
   return outputProduct.emit(
       b, state.output, state.weights,
       b.add(valueDescriptor, b.divU(slot, kDescriptorUnit)));
+}
+
+Consumer::LoopState Consumer::buildKeys(LoopState state, Value round) {
+  // Known only after the last step.
+  state.factors.clear();
+  state.ahead.clear();
+  if (tracksLargest())
+    state.largest.assign(
+        context.stagedOperand->perQuery ? scoreShape.getNumRows() : 1,
+        b.i32(getNegativeInfinities(
+            context.stagedOperand->load->getResult(0).getType())));
+  state = buildFirstStep(state);
+  // In the order of the walk; see TileWalk.
+  const BandLimits &limits = problem.limits;
+  if (limits.upper)
+    state = buildSteps(state, TileKind::Boundary, /*untilEnd=*/false);
+  state = buildSteps(state, TileKind::Inner,
+                     /*untilEnd=*/!limits.upper && !limits.lower);
+  if (limits.lower)
+    state = buildSteps(state, TileKind::Boundary, /*untilEnd=*/true);
+  buildLastProduct(state, round);
+  // Of use only in steps.
+  state.largest.clear();
+  state.weights.clear();
+  return state;
 }
 
 /// The first tile of the walk may always be a boundary tile.
@@ -572,10 +576,13 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
   context.values.waitFull(b, previous);
   Values output = buildWeightedSum(state, previous, /*fences=*/true);
   state.ahead = fetchAhead(b.add(round, 1));
-  for (OnlineNormalizer::Row &row : state.rows) {
+  for (OnlineNormalizer::Row &row : state.rows)
     normalizer.finish(b, row);
+  // Before the factors, which make NaN of the output of such rows.
+  if (tracksLargest())
+    markUncertainRows(state);
+  for (const OnlineNormalizer::Row &row : state.rows)
     state.factors.push_back(normalizer.getOutputFactor(b, row, problem.nkv));
-  }
   // Ends a block, as in a step: all of this is done while the product runs.
   state.factors = b.pin(state.factors);
   context.values.waitFull(b, previous);
@@ -585,15 +592,14 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
 
 void Consumer::buildEpilogue(LoopState state, Value round) {
   Part part(b, "epilogue");
-  if (tracksLargest())
-    markUncertainRows(state);
   // 0 times a number is 0, and NaN otherwise.
   Value probe = b.f32(0);
   for (int64_t r = 0; r < outputShape.getNumRows(); ++r) {
     Values chains(kProbeChains, b.f32(0));
-    for (int64_t index : outputShape.getRowIndices(r)) {
+    for (auto [n, index] : llvm::enumerate(outputShape.getRowIndices(r))) {
       state.output[index] = b.mulF(state.output[index], state.factors[r]);
-      Value &chain = chains[index / 2 % kProbeChains];
+      // Both columns of a lane in one, the next two in the other.
+      Value &chain = chains[n / 2 % kProbeChains];
       chain = b.fma(state.output[index], b.f32(0), chain);
     }
     Value ofRow = chains.front();

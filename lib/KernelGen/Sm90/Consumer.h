@@ -59,6 +59,9 @@ private:
   void buildQuery(Value round, ValueRange ahead);
   /// Rotates the warpgroup's rows in shared memory, once they have arrived.
   void rotateTile(Value round);
+  /// All key tiles of a walk that has some: from the initial state to factors
+  /// of the output, and what has been fetched ahead for the next round.
+  LoopState buildKeys(LoopState state, Value round);
   LoopState buildFirstStep(LoopState state);
   LoopState buildSteps(LoopState state, TileKind kind, bool untilEnd);
   void buildStep(LoopState &state, TileKind kind);
