@@ -27,7 +27,8 @@ constexpr int64_t kPipelinedRegisters = 32;
 constexpr int64_t kProductRegisters = 30;
 /// Registers are handed out per warp in units of this.
 constexpr int64_t kRegisterUnit = 256;
-constexpr int64_t kTablePadBytes = 32;
+/// What lanes read at once of one row of staged tables, at most.
+constexpr int64_t kTableReadBytes = 32;
 } // namespace
 
 PaddedHeadDims::PaddedHeadDims(int64_t headDim, int64_t valueHeadDim)
@@ -101,9 +102,11 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   stagedStages = fits(stages, ownOutput) ? stages : 1;
   int64_t end = staged + stagedStages * stagedBytes;
   output = outputReplacesQuery ? q : end;
-  // Rows that follow each other in other banks: 8 rows of 32 bytes, which a
-  // warp reads at once, have a place each.
-  tablePitch = traits.queryTableRowBytes + kTablePadBytes;
+  // An odd multiple of what is read at once, so that the 8 rows that a warp
+  // reads from lie in different banks.
+  tablePitch = llvm::alignTo(traits.queryTableRowBytes + kTableReadBytes,
+                             2 * kTableReadBytes) -
+               kTableReadBytes;
   tables = end + ownOutput;
   // With one computing warpgroup a block has few tiles, and rotates at once.
   bool mayHaveTables = traits.queryTableRowBytes && !traits.rotatesKeys &&

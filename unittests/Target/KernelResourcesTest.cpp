@@ -8,6 +8,7 @@
 #include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/Target/TargetInfo.h"
 #include <gtest/gtest.h>
+#include <set>
 
 using namespace mlir::attnfuse;
 
@@ -159,6 +160,25 @@ TEST(KernelResources, TablesAreStagedWhereTheyFitAndHelp) {
   tile.packedHeads = 4;
   traits.queryTableRowBytes = 0;
   EXPECT_EQ(getBytes(), 0);
+}
+
+TEST(KernelResources, StagedTableRowsLieInDifferentBanks) {
+  TargetInfo target = llvm::cantFail(lookupTarget("h200"));
+  KernelTraits traits{PaddedHeadDims(128, 128)};
+  KernelTile tile{128, 128, 8, true, KernelPipeline()};
+  tile.packedHeads = 8;
+  for (int64_t rowBytes = 8; rowBytes <= 256; rowBytes += 8) {
+    traits.queryTableRowBytes = rowBytes;
+    PipelinedMemoryPlan plan(traits, tile, target);
+    EXPECT_EQ(plan.tableBytes, 2 * 16 * plan.tablePitch);
+    EXPECT_GE(plan.tablePitch, rowBytes);
+    EXPECT_LT(plan.tablePitch, rowBytes + 64);
+    // 8 rows, 32 bytes of each, in two accesses of 128 bytes.
+    std::set<int64_t> places;
+    for (int64_t row = 0; row < 8; ++row)
+      places.insert(row * plan.tablePitch % 256 / 32);
+    EXPECT_EQ(places.size(), 8u) << rowBytes;
+  }
 }
 
 TEST(KernelResources, PipelinedPlanFollowsTheMachine) {
