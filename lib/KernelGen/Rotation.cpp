@@ -14,8 +14,8 @@ using namespace mlir::attnfuse::kernelgen;
 
 /// Prefetches are in units of these bytes.
 static constexpr int64_t kPrefetchUnit = 16;
-/// Rows of tables that are farther apart than so many of their sizes are not
-/// prefetched, as most of the bytes between them would be in vain.
+/// Ranges whose rows are farther apart than so many of their sizes are left
+/// out, as most of the bytes between them would be prefetched in vain.
 static constexpr int64_t kMostSpread = 4;
 
 RotationOperands RotationOperands::getQuery(AttentionOp op) {
@@ -119,7 +119,10 @@ void RowRotation::forEachTableRange(
     begin = b.andI(begin, -kPrefetchUnit);
     Value bytes =
         b.andI(b.add(b.sub(end, begin), kPrefetchUnit - 1), -kPrefetchUnit);
-    Value isNear = b.le(stride, b.i64(kMostSpread * rowBytes));
+    // Strides may be negative, and an offset at the end of its type turns
+    // positions around.
+    Value isNear = b.andI(b.le(b.i64(0), stride),
+                          b.le(stride, b.i64(kMostSpread * rowBytes)));
     b.ifThen(b.andI(isNear, b.le(b.i64(0), distance)),
              [&] { body(begin, b.toI32(bytes)); });
   }

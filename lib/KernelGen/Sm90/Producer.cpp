@@ -110,7 +110,8 @@ void Producer::handOver(Value round, const TileRecord &record) {
   asLoader([&] {
     context.handoff.put(b, round, record);
     if (context.queryRotation && !context.stagesTables())
-      prefetchTables(record.getTile(b, problem));
+      b.ifThen(record.isTile(b),
+               [&] { prefetchTables(record.getTile(b, problem)); });
   });
 }
 
