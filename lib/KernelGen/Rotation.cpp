@@ -300,52 +300,51 @@ int64_t FragmentRotation::getNumGroups() const {
   return operands.getWidth() / kGroupColumns / (isHalf(operands) ? 2 : 1);
 }
 
-void FragmentRotation::stageTables(KernelBuilder &b, Value shared,
-                                   int64_t pitch, Value firstRow, int64_t count,
-                                   Value numRows, Value batch, Value thread,
-                                   int64_t threads) const {
+void FragmentRotation::stageTables(KernelBuilder &b, const StagedTables &staged,
+                                   Value firstRow, Value numRows, Value batch,
+                                   Value thread, int64_t threads) const {
   Type type = cast<RankedTensorType>(operands.cos.getType()).getElementType();
   int64_t elementBytes = type.getIntOrFloatBitWidth() / 8;
   int64_t size =
       std::min(operands.getTableVectorSize(), kChunkBytes / elementBytes);
   int64_t chunks = operands.getWidth() / 2 / size;
-  b.forLoop(thread, b.i32(count * chunks), threads, [&](Value chunk) {
+  b.forLoop(thread, b.i32(staged.rows * chunks), threads, [&](Value chunk) {
     Value row = b.divU(chunk, chunks);
     Value column = b.mul(b.remU(chunk, chunks), size);
     Value tableRow = rows.getTableRow(b, b.add(firstRow, row), numRows, batch);
-    Value to = b.offsetPtr(
-        shared, b.add(b.mul(row, pitch), b.mul(column, elementBytes)));
+    Value to = b.offsetPtr(staged.base, b.add(b.mul(row, staged.pitch),
+                                              b.mul(column, elementBytes)));
     SmallVector<Value, 2> vectors;
     for (Value table : {operands.cos, operands.sin})
       vectors.push_back(b.load(VectorType::get({size}, type),
                                rows.getTablePtr(b, table, tableRow, column),
                                size * elementBytes));
     for (auto [index, vector] : llvm::enumerate(vectors))
-      b.store(vector, b.offsetPtr(to, index * count * pitch),
+      b.store(vector, b.offsetPtr(to, index * staged.rows * staged.pitch),
               size * elementBytes);
   });
 }
 
-Values FragmentRotation::loadTables(KernelBuilder &b, Value shared,
-                                    int64_t pitch, int64_t count, Value row,
+Values FragmentRotation::loadTables(KernelBuilder &b,
+                                    const StagedTables &staged, Value row,
                                     Value lane) const {
   Type type = cast<RankedTensorType>(operands.cos.getType()).getElementType();
   int64_t elementBytes = type.getIntOrFloatBitWidth() / 8;
   // Of a group, a lane has two pairs of `half`, or one of `interleaved`.
   int64_t size = isHalf(operands) ? 2 : 1;
   Type vectorType = size == 1 ? type : VectorType::get({size}, type);
-  Value base =
-      b.offsetPtr(shared, b.add(b.mul(row, pitch),
-                                b.mul(b.andI(lane, 3), size * elementBytes)));
+  Value base = b.offsetPtr(staged.base,
+                           b.add(b.mul(row, staged.pitch),
+                                 b.mul(b.andI(lane, 3), size * elementBytes)));
   Values tables;
   for (int64_t r = 0; r < kFragmentRows; ++r)
     for (int64_t group = 0; group < getNumGroups(); ++group)
       for (int64_t table : {0, 1})
-        tables.push_back(
-            b.load(vectorType,
-                   b.offsetPtr(base, (table * count + 8 * r) * pitch +
-                                         group * 4 * size * elementBytes),
-                   size * elementBytes));
+        tables.push_back(b.load(
+            vectorType,
+            b.offsetPtr(base, (table * staged.rows + 8 * r) * staged.pitch +
+                                  group * 4 * size * elementBytes),
+            size * elementBytes));
   return tables;
 }
 

@@ -31,8 +31,9 @@ constexpr int64_t kWarpgroupRows = 64;
 constexpr int64_t kWarpgroupThreads = kWarpgroupWarps * kWarpSize;
 /// Warps of the loading warpgroup that load nothing, all but the first.
 constexpr int64_t kSpareLoaderWarps = kWarpgroupWarps - 1;
-/// Of the record of a query tile that the loading thread hands to computing
-/// warps, and how many it may be ahead.
+/// Bytes of the record of a query tile that the loading thread hands to the
+/// computing warps (Sm90/TileHandoff.h), and how many records there is room
+/// for.
 constexpr int64_t kQueryTileBytes = 16, kQueryTileStages = 2;
 /// 16-bit columns of a panel, 128 bytes, and the bytes after which the pattern
 /// of its swizzle repeats.
@@ -130,13 +131,14 @@ struct PipelinedMemoryPlan {
   /// 64 x v elements for each warpgroup; in place of q where both do not fit.
   int64_t output;
   bool outputReplacesQuery;
-  /// What the tables of Q's rotation, both of them, have for the positions of a
-  /// query tile: rows of `tablePitch` bytes; 0 bytes where Q is rotated in
-  /// shared memory, or there is no place.
+  /// What both tables of Q's rotation have for the positions of a query tile:
+  /// rows of `tablePitch` bytes. 0 bytes where Q is rotated in shared memory,
+  /// among others because there is no room for them.
   int64_t tables, tablePitch, tableBytes;
-  int64_t queryTiles; ///< Which ones are next, kQueryTileBytes each.
-  int64_t barriers;   ///< 8 bytes each.
-  int64_t size;       ///< Bytes in all.
+  /// kQueryTileStages records of kQueryTileBytes.
+  int64_t queryTiles;
+  int64_t barriers; ///< 8 bytes each.
+  int64_t size;     ///< Bytes in all.
 
   // Barriers by index; a ring has one a stage.
   static constexpr int64_t kQueryFull = 0, kQueryEmpty = 1, kTablesFull = 2,

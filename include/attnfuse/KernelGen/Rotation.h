@@ -60,9 +60,11 @@ public:
   /// Pointer to an element of a table.
   Value getTablePtr(KernelBuilder &b, Value table, Value row,
                     Value column) const;
-  /// Calls `body` with where the tables' rows lie that `count` neighbouring
-  /// rows need: address and size, multiples of 16 bytes. Not where operands
-  /// give the positions, nor, at run time, where rows of a table are far apart.
+  /// Calls `body` for each table with the range of global memory in which the
+  /// rows lie that `count` neighbouring sequence indices need, `firstRow` among
+  /// the `numRows` of the sequence: address, i64, and size, i32, multiples of
+  /// 16 bytes. Emits nothing where an operand gives the positions; at run time,
+  /// leaves out tables whose rows are far apart.
   void forEachTableRange(KernelBuilder &b, Value firstRow, int64_t count,
                          Value numRows, Value batch,
                          function_ref<void(Value, Value)> body) const;
@@ -113,6 +115,13 @@ private:
   int64_t threads, unitsAtOnce;
 };
 
+/// What both tables have for `rows` positions, in shared memory: rows of
+/// `pitch` bytes from `base` on, those of cos before those of sin.
+struct StagedTables {
+  Value base;
+  int64_t pitch, rows;
+};
+
 /// Rotates rows that a warp has in registers, as the A operand of a product:
 /// 16 rows, by 16 columns four registers of two elements (PTX ISA,
 /// mma.m16n8k16). Lane l has columns 2 (l mod 4) and the next, of every 8, of
@@ -123,17 +132,18 @@ public:
       : rows(operands, elementType, abi), operands(operands),
         elementType(elementType) {}
 
-  /// Copies what both tables have for the positions of `count` sequence indices
-  /// from `firstRow` on, of `numRows`, to shared memory: rows of `pitch` bytes,
-  /// those of cos before those of sin. Thread `thread` of `threads`.
-  void stageTables(KernelBuilder &b, Value shared, int64_t pitch,
-                   Value firstRow, int64_t count, Value numRows, Value batch,
-                   Value thread, int64_t threads) const;
-  /// What of the staged tables `lane` needs for its rows, `row` and `row` + 8
-  /// of the staged ones, which are `count`: vectors as they are in memory.
-  Values loadTables(KernelBuilder &b, Value shared, int64_t pitch,
-                    int64_t count, Value row, Value lane) const;
-  /// Rotates the first columns of `fragments`, in place.
+  /// Copies the tables' rows for sequence indices `firstRow` on, of `numRows`
+  /// in the sequence of batch entry `batch`. `thread` is one of `threads`,
+  /// which share the work; the caller synchronises.
+  void stageTables(KernelBuilder &b, const StagedTables &staged, Value firstRow,
+                   Value numRows, Value batch, Value thread,
+                   int64_t threads) const;
+  /// What `lane` needs for its rows, the staged ones `row` and `row` + 8:
+  /// vectors as they are in memory.
+  Values loadTables(KernelBuilder &b, const StagedTables &staged, Value row,
+                    Value lane) const;
+  /// Rotates the first columns of `fragments`, in place, by what loadTables
+  /// gave.
   void rotate(KernelBuilder &b, MutableArrayRef<Value> fragments,
               ArrayRef<Value> tables) const;
 

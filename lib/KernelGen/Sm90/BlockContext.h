@@ -42,6 +42,9 @@ struct BlockContext {
   /// Whether Q is rotated in registers, and not in shared memory: by tables
   /// that spare warps of the loading warpgroup bring there.
   bool stagesTables() const { return plan.tableBytes != 0; }
+  /// Those tables, and what stages and applies them; only if there are some.
+  StagedTables getStagedTables(KernelBuilder &b) const;
+  FragmentRotation getFragmentRotation() const;
   Value getSharedPtr(KernelBuilder &b, int64_t byteOffset) const;
 
   KernelTile tile;
@@ -58,8 +61,6 @@ struct BlockContext {
   LLVM::GlobalOp sharedMemory;
   Value shared; ///< i32 address of the block's memory
   Value thread, warpgroup;
-  /// Of the records of `handoff`.
-  StageRing queryTiles;
   TileHandoff handoff;
   StageRing tables, queries, keys, values;
   /// Like `keys`, with the barriers of rotated tiles; the same without a

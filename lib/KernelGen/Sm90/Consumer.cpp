@@ -181,11 +181,10 @@ Values Consumer::fetchAhead(Value round) {
   TileRecord record = context.handoff.take(b, round, isWarpLeader);
   Values ahead = record.words;
   if (context.stagesTables()) {
-    int64_t rows = context.tile.getRowsPerHead();
     context.tables.waitFull(b, round);
-    ahead.append(getFragmentRotation().loadTables(
-        b, context.getSharedPtr(b, context.plan.tables),
-        context.plan.tablePitch, rows, b.remU(tileRow, rows), lane));
+    ahead.append(context.getFragmentRotation().loadTables(
+        b, context.getStagedTables(b),
+        b.remU(tileRow, context.tile.getRowsPerHead()), lane));
     syncWarp(b);
     context.tables.releaseIf(b, isWarpLeader, round);
   }
@@ -225,10 +224,6 @@ Values Consumer::buildTile(Value round, Value number, ValueRange ahead) {
   Values next{b.add(round, 1), state.number};
   next.append(state.ahead);
   return next;
-}
-
-FragmentRotation Consumer::getFragmentRotation() const {
-  return {context.queryRotation, problem.getElementType(), problem.getAbi()};
 }
 
 void Consumer::rotateTile(Value round) {
@@ -272,7 +267,7 @@ void Consumer::buildQuery(Value round, ValueRange ahead) {
   }
   if (context.stagesTables()) {
     Values tables(ahead.drop_front(TileRecord::kWords));
-    getFragmentRotation().rotate(b, queryOperand, tables);
+    context.getFragmentRotation().rotate(b, queryOperand, tables);
     queryOperand = b.pin(queryOperand);
   }
 }

@@ -100,7 +100,6 @@ private:
   bool tracksLargest() const {
     return hidingSum && problem.getOp().getNormalizer() == Normalizer::Softmax;
   }
-  FragmentRotation getFragmentRotation() const;
   bool hasTurns() const {
     return context.pipeline.pingPong && context.getComputingWarpgroups() > 1;
   }

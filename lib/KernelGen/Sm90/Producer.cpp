@@ -42,7 +42,7 @@ void Producer::build() {
   else
     b.ifThen(b.eq(context.thread, 0), [&] { buildRounds(); });
   if (context.stagesTables())
-    b.ifThen(b.le(b.i32(1), b.divU(context.thread, kWarpSize)),
+    b.ifThen(b.le(b.i32(kWarpSize), context.thread),
              [&] { buildTableRounds(); });
 }
 
@@ -72,8 +72,7 @@ void Producer::buildRounds() {
 }
 
 void Producer::buildTableRounds() {
-  FragmentRotation rotation(context.queryRotation, problem.getElementType(),
-                            problem.getAbi());
+  FragmentRotation rotation = context.getFragmentRotation();
   Value isWarpLeader =
       b.select(b.eq(b.remU(context.thread, kWarpSize), 0), b.i32(1), b.i32(0));
   auto take = [&](Value round) {
@@ -90,10 +89,9 @@ void Producer::buildTableRounds() {
         Value round = state[0];
         QueryTile query = TileRecord{state.drop_front(1)}.getTile(b, problem);
         context.tables.waitEmpty(b, round);
-        rotation.stageTables(b, context.getSharedPtr(b, context.plan.tables),
-                             context.plan.tablePitch, query.firstRow,
-                             context.tile.getRowsPerHead(), problem.nq,
-                             query.batch, b.sub(context.thread, kWarpSize),
+        rotation.stageTables(b, context.getStagedTables(b), query.firstRow,
+                             problem.nq, query.batch,
+                             b.sub(context.thread, kWarpSize),
                              kSpareLoaderWarps * kWarpSize);
         arrive(b, context.tables.getFull(b, round));
         Values next{b.add(round, 1)};

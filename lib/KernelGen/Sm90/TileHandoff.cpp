@@ -40,19 +40,19 @@ QueryTile TileRecord::getTile(KernelBuilder &b,
 
 /// By its address and not by its symbol, whose address would be made anew.
 Value TileHandoff::getSlot(KernelBuilder &b, Value round) const {
-  return b.create<LLVM::IntToPtrOp>(b.sharedPtrType(), slots.getTile(b, round));
+  return b.create<LLVM::IntToPtrOp>(b.sharedPtrType(), ring.getTile(b, round));
 }
 
 void TileHandoff::put(KernelBuilder &b, Value round,
                       const TileRecord &record) const {
-  slots.waitEmpty(b, round);
+  ring.waitEmpty(b, round);
   b.store(b.makeVector(record.words), getSlot(b, round), kQueryTileBytes);
-  arrive(b, slots.getFull(b, round));
+  arrive(b, ring.getFull(b, round));
 }
 
 TileRecord TileHandoff::take(KernelBuilder &b, Value round,
                              Value isWarpLeader) const {
-  slots.waitFull(b, round);
+  ring.waitFull(b, round);
   Value vector = b.load(VectorType::get({TileRecord::kWords}, b.getI32Type()),
                         getSlot(b, round), kQueryTileBytes);
   // All lanes have the same: for the assembler, which keeps such values in
@@ -61,6 +61,6 @@ TileRecord TileHandoff::take(KernelBuilder &b, Value round,
   for (int64_t word = 0; word < TileRecord::kWords; ++word)
     record.words.push_back(b.firstLane(b.extractElement(vector, word)));
   syncWarp(b);
-  slots.releaseIf(b, isWarpLeader, round);
+  ring.releaseIf(b, isWarpLeader, round);
   return record;
 }

@@ -36,19 +36,21 @@ struct TileRecord {
 
 class TileHandoff {
 public:
-  /// `slots` is a ring of kQueryTileBytes each.
-  explicit TileHandoff(const StageRing &slots) : slots(slots) {}
+  /// `ring` has kQueryTileBytes a stage. One thread puts; whoever takes
+  /// releases once a warp.
+  explicit TileHandoff(const StageRing &ring) : ring(ring) {}
+  const StageRing &getRing() const { return ring; }
 
   /// By one thread: the tile of a round, or that the round before was the last.
   void put(KernelBuilder &b, Value round, const TileRecord &record) const;
-  /// By all computing warps, of which `isWarpLeader`, an i32, marks a thread
+  /// By all warps that take, of which `isWarpLeader`, an i32, marks a thread
   /// each: waits for what is put for the round.
   TileRecord take(KernelBuilder &b, Value round, Value isWarpLeader) const;
 
 private:
   Value getSlot(KernelBuilder &b, Value round) const;
 
-  StageRing slots;
+  StageRing ring;
 };
 
 } // namespace mlir::attnfuse::kernelgen::sm90
