@@ -87,14 +87,15 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   stagedBytes = keyPanels * getStagedPanelBytes(traits.staging, tile.tileM);
   int64_t outputBytes = tile.tileM * vColumns * kElementBytes;
   int64_t queryTileBytes = kQueryTileStages * kQueryTileBytes;
-  int64_t barrierBytes = queryTileBytes + 8 * getNumBarriers();
+  int64_t controlBytes = queryTileBytes + 8 * getNumBarriers();
 
   k = q + queryBytes;
   v = k + stages * keyBytes;
   staged = v + stages * valueBytes;
-  // In this order: a buffer of its own for the output, then a second stage.
+  // In this order: a buffer of its own for the output, a second stage, and
+  // tables of the rotation.
   auto fits = [&](int64_t stagedTiles, int64_t ownOutput) {
-    return staged + stagedTiles * stagedBytes + ownOutput + barrierBytes <=
+    return staged + stagedTiles * stagedBytes + ownOutput + controlBytes <=
            target.maxSharedPerBlock;
   };
   outputReplacesQuery = !fits(1, outputBytes) && outputBytes <= queryBytes;
@@ -112,11 +113,11 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   bool mayHaveTables = traits.queryTableRowBytes && !traits.rotatesKeys &&
                        tile.qInRegisters && tile.warps > kWarpgroupWarps;
   tableBytes = mayHaveTables ? 2 * tile.getRowsPerHead() * tablePitch : 0;
-  if (tables + tableBytes + barrierBytes > target.maxSharedPerBlock)
+  if (tables + tableBytes + controlBytes > target.maxSharedPerBlock)
     tableBytes = 0;
   queryTiles = tables + tableBytes;
   barriers = queryTiles + queryTileBytes;
-  size = queryTiles + barrierBytes;
+  size = queryTiles + controlBytes;
 }
 
 RoleRegisters RoleRegisters::get(int64_t computingWarpgroups,
