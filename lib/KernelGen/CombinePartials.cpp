@@ -8,7 +8,7 @@
 #include "attnfuse/KernelGen/CombinePartials.h"
 #include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/KernelGen/Normalizer.h"
-#include "attnfuse/KernelGen/Sm90/Atoms.h"
+#include "attnfuse/KernelGen/ProgrammaticLaunch.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
 
@@ -129,7 +129,7 @@ void CombinePartials::build() {
   }
   // Every thread waits, so that this kernel ends after the one before.
   if (abi.getPartials()->combinesEarly)
-    sm90::waitForPreviousKernel(b);
+    waitForPreviousKernel(b);
   // All warps of a block that share a row have one.
   Value numRows = b.mul(b.mul(abi.getDim(b, op.getQuery(), 0), numHeads), nq);
   b.ifThen(b.lt(row, numRows), [&] { combineRow(); });

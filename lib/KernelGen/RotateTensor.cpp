@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/KernelGen/RotateTensor.h"
+#include "attnfuse/KernelGen/ProgrammaticLaunch.h"
 #include "attnfuse/KernelGen/Rotation.h"
-#include "attnfuse/KernelGen/Sm90/Atoms.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 
 using namespace mlir;
@@ -103,7 +103,7 @@ void RotateTensor::copy(Value unit) {
 
 void RotateTensor::build(bool releasesDependents) {
   if (releasesDependents)
-    sm90::releaseDependents(b);
+    releaseDependents(b);
   Value numHeads = getSize(1);
   numRows = getSize(2);
   Value rowBlocks = b.max(b.ceilDiv(numRows, grid.rows), 1);

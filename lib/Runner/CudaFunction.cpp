@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CudaFunction.h"
+#include "attnfuse/Conversion/KernelNames.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
@@ -124,7 +125,7 @@ CudaFunction::getKernelName(const CudaCall &call) const {
     return toError(version.error());
   // Rotations come before it; what combines its parts comes after.
   StringRef name = (*version)->kernels.back().name;
-  name.consume_back("$combine");
+  name.consume_back(kCombineSuffix);
   return name.str();
 }
 

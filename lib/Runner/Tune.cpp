@@ -32,9 +32,9 @@ static constexpr size_t kListed = 200;
 llvm::Error mlir::attnfuse::checkTuneFlags(const RunOptions &options) {
   if (!options.tune) {
     for (auto [flag, isGiven] :
-         {std::pair("-o", !options.tunedModule.empty()),
-          std::pair("--tune-json", !options.tuneJson.empty()),
-          std::pair("--tune-budget", !options.tuneBudget.empty())})
+         {std::pair("-o", options.tunedModule.has_value()),
+          std::pair("--tune-json", options.tuneJson.has_value()),
+          std::pair("--tune-budget", options.tuneBudget.has_value())})
       if (isGiven)
         return makeError(Twine(flag) + " belongs to --tune, which is missing");
     for (auto [flag, isGiven] :
@@ -55,21 +55,22 @@ llvm::Error mlir::attnfuse::checkTuneFlags(const RunOptions &options) {
           (options.tuneList ? "" : "; run the tuned module with it"));
   for (auto [flag, file] : {std::pair("-o", options.tunedModule),
                             std::pair("--tune-json", options.tuneJson)})
-    if (file == "-")
-      return makeError(Twine("expected a file for ") + flag +
-                       ", got '-': the report is on the standard output");
+    if (file == "-" || file == "")
+      return makeError(
+          Twine("expected a file for ") + flag + ", got '" + *file + "'" +
+          (file->empty() ? "" : ": the report is on the standard output"));
   return llvm::Error::success();
 }
 
 static llvm::Expected<SearchOptions>
 getSearchOptions(const RunOptions &options) {
   SearchOptions search;
-  if (options.tuneBudget.empty())
+  if (!options.tuneBudget)
     return search;
-  if (StringRef(options.tuneBudget).getAsDouble(search.budget) ||
+  if (StringRef(*options.tuneBudget).getAsDouble(search.budget) ||
       !std::isfinite(search.budget) || search.budget <= 0)
     return makeError("expected --tune-budget SECONDS above 0, got '" +
-                     options.tuneBudget + "'");
+                     *options.tuneBudget + "'");
   return search;
 }
 
@@ -143,19 +144,42 @@ static std::string getFunctionName(AttentionOp op) {
 // The search
 //===----------------------------------------------------------------------===//
 
-static std::vector<std::pair<std::string, int64_t>>
-listSizes(const DimensionClasses &classes, const DimensionSizes &sizes) {
-  std::vector<std::pair<std::string, int64_t>> list;
+static TuneReport::Sizes listSizes(const DimensionClasses &classes,
+                                   const DimensionSizes &sizes) {
+  TuneReport::Sizes list;
   for (auto [index, entry] : llvm::enumerate(classes.getClasses()))
     if (sizes.get(index))
       list.emplace_back(entry.names.front(), *sizes.get(index));
   return list;
 }
 
+/// The calls that schedules are timed for, with their sizes and their work in
+/// `report`.
+static llvm::Expected<std::vector<Call>>
+prepareCalls(const DimensionClasses &classes, const RunOptions &options,
+             InputSpec inputs, TuneReport &report) {
+  std::vector<Call> calls;
+  for (const std::string &dims : getCalls(options)) {
+    inputs.dims = dims;
+    llvm::Expected<Call> call = prepareCall(classes, inputs);
+    if (!call)
+      return call.takeError();
+    report.sizes.push_back(listSizes(classes, call->sizes));
+    report.flops.push_back(countWork(classes, *call).flops);
+    // Nothing may be launched at all, and every schedule is the best.
+    if (report.flops.back() == 0)
+      return makeError(describeSizes(classes, call->sizes) +
+                       "has no work to time: expected sizes above 0 and a "
+                       "query that sees a key");
+    calls.push_back(std::move(*call));
+  }
+  return std::move(calls);
+}
+
 static llvm::Expected<TuneReport>
 tuneFunction(func::FuncOp function, const ScheduledFunction &scheduled,
              const RunOptions &options, const CudaDevice &device,
-             InputSpec inputs, SearchOptions search, raw_ostream &os) {
+             const InputSpec &inputs, SearchOptions search, raw_ostream &os) {
   llvm::Expected<DimensionClasses> classes =
       DimensionClasses::analyze(function);
   if (!classes)
@@ -169,19 +193,14 @@ tuneFunction(func::FuncOp function, const ScheduledFunction &scheduled,
                     {},
                     search.noise,
                     {}};
-  std::vector<Call> calls;
-  for (const std::string &dims : getCalls(options)) {
-    inputs.dims = dims;
-    llvm::Expected<Call> call = prepareCall(*classes, inputs);
-    if (!call)
-      return call.takeError();
-    os << function.getName() << " " << describeSizes(*classes, call->sizes)
+  llvm::Expected<std::vector<Call>> calls =
+      prepareCalls(*classes, options, inputs, report);
+  if (!calls)
+    return calls.takeError();
+  for (const Call &call : *calls)
+    os << function.getName() << " " << describeSizes(*classes, call.sizes)
        << "on " << device.getName() << ", for " << report.target << "\n";
-    report.sizes.push_back(listSizes(*classes, call->sizes));
-    report.flops.push_back(countWork(*classes, *call).flops);
-    calls.push_back(std::move(*call));
-  }
-  TuneTimer timer(device, scheduled.op, *classes, calls, options.check);
+  TuneTimer timer(device, scheduled.op, *classes, *calls, options.check);
   if (scheduled.given)
     search.others.push_back(*scheduled.given);
   search.progress = [&](StringRef line) {
@@ -217,13 +236,36 @@ static void applyBest(ModuleOp module, ScheduledFunction &scheduled,
   function.erase();
 }
 
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+/// Declares the files of the flags as outputs. What cannot be written shows
+/// here, before anything is measured.
+static llvm::Error declareFiles(const RunOptions &options, OutputFiles &files) {
+  std::vector<std::string> paths;
+  for (const std::optional<std::string> &file :
+       {options.tunedModule, options.tuneJson})
+    if (file)
+      paths.push_back(*file);
+  // One of its own, whose contents are never put in their places.
+  OutputFiles probe;
+  if (llvm::Error error = declareOutputs(options, paths, probe))
+    return error;
+  for (const std::string &path : paths)
+    if (::attnfuse::Status status = probe.write(path, ""); !status.ok())
+      return makeError(status.error().message);
+  return declareOutputs(options, paths, files);
+}
+
 static llvm::Error writeFiles(ModuleOp tuned, llvm::json::Array reports,
                               const RunOptions &options, OutputFiles &files) {
   if (failed(verify(tuned)))
     return makeError("the tuned module does not verify");
-  auto write = [&](const std::string &file, const std::string &text) {
+  auto write = [&](const std::optional<std::string> &file,
+                   const std::string &text) {
     ::attnfuse::Status status =
-        file.empty() ? ::attnfuse::Status() : files.write(file, text);
+        file ? files.write(*file, text) : ::attnfuse::Status();
     return status.ok() ? llvm::Error::success()
                        : makeError(status.error().message);
   };
@@ -241,16 +283,25 @@ static llvm::Error writeFiles(ModuleOp tuned, llvm::json::Array reports,
                      : makeError(status.error().message);
 }
 
-/// Errors of files before anything is measured.
-static llvm::Error checkFiles(const RunOptions &options,
-                              ArrayRef<std::string> paths) {
-  OutputFiles probe;
-  if (llvm::Error error = declareOutputs(options, paths, probe))
-    return error;
-  for (const std::string &path : paths)
-    if (::attnfuse::Status status = probe.write(path, ""); !status.ok())
-      return makeError(status.error().message);
-  return llvm::Error::success();
+//===----------------------------------------------------------------------===//
+// Modules
+//===----------------------------------------------------------------------===//
+
+/// Does `work` for every function; one's error is no other's.
+static RunSummary
+forEachFunction(ArrayRef<func::FuncOp> functions, raw_ostream &os,
+                raw_ostream &errors,
+                llvm::function_ref<llvm::Error(func::FuncOp)> work) {
+  RunSummary summary;
+  for (func::FuncOp function : functions) {
+    llvm::Error error = work(function);
+    (error ? summary.numFailed : summary.numPassed) += 1;
+    os.flush();
+    if (error)
+      errors << "attnfuse-run: error: " << function.getName() << ": "
+             << llvm::toString(std::move(error)) << "\n";
+  }
+  return summary;
 }
 
 /// Prints the schedules that a search may try, the first ones first.
@@ -270,6 +321,45 @@ static llvm::Error listSchedules(ModuleOp module, func::FuncOp function,
   return llvm::Error::success();
 }
 
+/// Tunes the functions, and writes the files if that succeeds for all.
+static llvm::Expected<RunSummary>
+tuneFunctions(ModuleOp module, ArrayRef<func::FuncOp> functions,
+              const RunOptions &options, const SearchOptions &search,
+              raw_ostream &os, raw_ostream &errors) {
+  OutputFiles files;
+  if (llvm::Error error = declareFiles(options, files))
+    return std::move(error);
+  llvm::Expected<InputSpec> inputs = readInputs(functions, options);
+  if (!inputs)
+    return inputs.takeError();
+  llvm::Expected<std::unique_ptr<CudaDevice>> device = openCudaDevice(options);
+  if (!device)
+    return device.takeError();
+
+  OwningOpRef<ModuleOp> tuned = module.clone();
+  llvm::json::Array reports;
+  auto tune = [&](func::FuncOp function) -> llvm::Error {
+    auto scheduled =
+        scheduleFunction(module, function, (*device)->getOptions());
+    if (!scheduled)
+      return scheduled.takeError();
+    auto report = tuneFunction(function, *scheduled, options, **device, *inputs,
+                               search, os);
+    if (!report)
+      return report.takeError();
+    report->print(module.getContext(), os);
+    reports.push_back(report->getJson(module.getContext()));
+    applyBest(*tuned, *scheduled, report->result);
+    return llvm::Error::success();
+  };
+  RunSummary summary = forEachFunction(functions, os, errors, tune);
+  if (summary.numFailed == 0)
+    if (llvm::Error error =
+            writeFiles(*tuned, std::move(reports), options, files))
+      return std::move(error);
+  return summary;
+}
+
 llvm::Expected<RunSummary> mlir::attnfuse::tuneModule(ModuleOp module,
                                                       const RunOptions &options,
                                                       raw_ostream &os,
@@ -280,56 +370,9 @@ llvm::Expected<RunSummary> mlir::attnfuse::tuneModule(ModuleOp module,
   auto functions = selectFunctions(module, options);
   if (!functions)
     return functions.takeError();
-  RunSummary summary;
-  auto count = [&](llvm::Error error, StringRef function) {
-    (error ? summary.numFailed : summary.numPassed) += 1;
-    os.flush();
-    if (error)
-      errors << "attnfuse-run: error: " << function << ": "
-             << llvm::toString(std::move(error)) << "\n";
-  };
-  if (options.tuneList) {
-    for (func::FuncOp function : *functions)
-      count(listSchedules(module, function, options, os), function.getName());
-    return summary;
-  }
-
-  std::vector<std::string> paths{options.tunedModule, options.tuneJson};
-  llvm::erase(paths, "");
-  if (llvm::Error error = checkFiles(options, paths))
-    return std::move(error);
-  OutputFiles files;
-  if (llvm::Error error = declareOutputs(options, paths, files))
-    return std::move(error);
-  llvm::Expected<InputSpec> inputs = readInputs(*functions, options);
-  if (!inputs)
-    return inputs.takeError();
-  llvm::Expected<std::unique_ptr<CudaDevice>> device = openCudaDevice(options);
-  if (!device)
-    return device.takeError();
-
-  OwningOpRef<ModuleOp> tuned = module.clone();
-  llvm::json::Array reports;
-  for (func::FuncOp function : *functions) {
-    auto tuneOne = [&]() -> llvm::Error {
-      auto scheduled =
-          scheduleFunction(module, function, (*device)->getOptions());
-      if (!scheduled)
-        return scheduled.takeError();
-      auto report = tuneFunction(function, *scheduled, options, **device,
-                                 *inputs, *search, os);
-      if (!report)
-        return report.takeError();
-      report->print(module.getContext(), os);
-      reports.push_back(report->getJson(module.getContext()));
-      applyBest(*tuned, *scheduled, report->result);
-      return llvm::Error::success();
-    };
-    count(tuneOne(), function.getName());
-  }
-  if (summary.numFailed == 0)
-    if (llvm::Error error =
-            writeFiles(*tuned, std::move(reports), options, files))
-      return std::move(error);
-  return summary;
+  if (options.tuneList)
+    return forEachFunction(*functions, os, errors, [&](func::FuncOp function) {
+      return listSchedules(module, function, options, os);
+    });
+  return tuneFunctions(module, *functions, options, *search, os, errors);
 }

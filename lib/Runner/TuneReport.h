@@ -16,11 +16,14 @@ namespace mlir::attnfuse {
 
 /// A search of one function, and what it was for.
 struct TuneReport {
+  /// By the names of dimensions.
+  using Sizes = std::vector<std::pair<std::string, int64_t>>;
+
   std::string function, device, target;
   ScheduleProblem problem;
   /// Of each call: its sizes, its work, and the kernel that the model's choice
   /// ran.
-  std::vector<std::vector<std::pair<std::string, int64_t>>> sizes;
+  std::vector<Sizes> sizes;
   std::vector<double> flops;
   std::vector<std::string> kernels;
   double noise;

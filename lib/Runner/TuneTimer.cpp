@@ -8,6 +8,7 @@
 #include "TuneTimer.h"
 #include "TuneReport.h"
 #include "Watchdog.h"
+#include "attnfuse/Conversion/KernelNames.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
 #include "attnfuse/Support/MakeError.h"
 #include "mlir/Parser/Parser.h"
@@ -91,12 +92,12 @@ llvm::Expected<std::string> TuneTimer::checkFunction(CudaFunction &function,
     if (isChoice)
       chosenKernels.push_back(*kernel);
     // The schedule of such a version is not that of the op.
-    if (isChoice && StringRef(*kernel).starts_with((name + "$fused").str()))
+    if (isChoice && StringRef(*kernel).starts_with((name + kFusedSuffix).str()))
       return "at these sizes k is rotated in the kernel, by a version with a "
              "schedule of its own; tune one way to rotate it with "
              "--rotation=fused or --rotation=split";
     StringRef version = *kernel;
-    bool splits = version.consume_back("$split_keys");
+    bool splits = version.consume_back(kSplitKeysSuffix);
     if (!isChoice && (version != name || (splits && tile.keySplits == 0)))
       return "at these sizes another version runs, '" + *kernel + "'" +
              (splits ? "; tune one number of parts with --key-splits" : "");

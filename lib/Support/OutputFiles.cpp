@@ -8,13 +8,18 @@
 #include "attnfuse/Support/OutputFiles.h"
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <unistd.h>
 
 using namespace attnfuse;
 namespace fs = std::filesystem;
+
+/// More links than these are taken for a circle.
+static constexpr int kMaxLinks = 40;
 
 static Error cannotWrite(const std::string &path, const std::string &why) {
   return Error{"cannot write '" + path + "': " + why};
@@ -24,11 +29,56 @@ static std::string getSystemMessage() {
   return errno ? std::strerror(errno) : "unknown error";
 }
 
+/// Whether `path` is that of a descriptor of this process, open or not.
+static bool isInDescriptors(const fs::path &path) {
+  std::error_code code;
+  fs::path descriptors = fs::canonical("/proc/self/fd", code);
+  return !code && fs::canonical(path.parent_path(), code) == descriptors;
+}
+
+/// The file or descriptor that `path` leads to, which need not exist.
+static fs::path followLinks(const std::string &path) {
+  std::error_code code;
+  fs::path at = fs::absolute(path, code);
+  for (int link = 0; link < kMaxLinks; ++link) {
+    if (isInDescriptors(at) || !fs::is_symlink(at, code))
+      break;
+    at = at.parent_path() / fs::read_symlink(at, code);
+  }
+  return at;
+}
+
 /// `path` without links and dots, as far as it exists.
 static std::string resolve(const std::string &path) {
   std::error_code code;
-  fs::path resolved = fs::weakly_canonical(fs::absolute(path, code), code);
+  fs::path resolved = fs::weakly_canonical(followLinks(path), code);
   return code ? path : resolved.string();
+}
+
+/// The descriptor that `path` stands for, as /dev/stdout and /dev/fd/N do.
+static std::optional<int> getDescriptor(const std::string &path) {
+  fs::path end = followLinks(path);
+  if (!isInDescriptors(end))
+    return std::nullopt;
+  std::string name = end.filename();
+  int descriptor;
+  auto [rest, code] =
+      std::from_chars(name.data(), name.data() + name.size(), descriptor);
+  if (code != std::errc() || rest != name.data() + name.size())
+    return std::nullopt;
+  return descriptor;
+}
+
+static Status writeDescriptor(int descriptor, std::string_view contents,
+                              const std::string &path) {
+  while (!contents.empty()) {
+    ssize_t written = ::write(descriptor, contents.data(), contents.size());
+    if (written >= 0)
+      contents.remove_prefix(size_t(written));
+    else if (errno != EINTR)
+      return cannotWrite(path, getSystemMessage());
+  }
+  return {};
 }
 
 static Status writeFile(const std::string &file, std::string_view contents,
@@ -52,8 +102,9 @@ OutputFiles::~OutputFiles() {
 bool OutputFiles::isSpecial(const std::string &path) {
   std::error_code code;
   fs::file_status status = fs::status(path, code);
-  return fs::exists(status) && !fs::is_regular_file(status) &&
-         !fs::is_directory(status);
+  return (fs::exists(status) && !fs::is_regular_file(status) &&
+          !fs::is_directory(status)) ||
+         getDescriptor(path);
 }
 
 void OutputFiles::protectInput(const std::string &path) {
@@ -63,10 +114,12 @@ void OutputFiles::protectInput(const std::string &path) {
 }
 
 Status OutputFiles::add(const std::string &path) {
+  if (path.empty())
+    return Error{"expected the name of a file to write, got ''"};
   std::error_code code;
   if (fs::is_directory(path, code))
     return cannotWrite(path, "it is a folder");
-  File file{path, path, path, isSpecial(path), {}};
+  File file{path, path, "", isSpecial(path), {}};
   if (!file.special) {
     for (const std::string &input : inputs)
       if (fs::equivalent(path, input, code))
@@ -91,10 +144,6 @@ size_t OutputFiles::find(const std::string &path) const {
   return file - files.begin();
 }
 
-const std::string &OutputFiles::getTemporary(const std::string &path) const {
-  return files[find(path)].temporary;
-}
-
 Status OutputFiles::write(const std::string &path, std::string_view contents) {
   File &file = files[find(path)];
   if (!file.special)
@@ -105,10 +154,15 @@ Status OutputFiles::write(const std::string &path, std::string_view contents) {
 
 Status OutputFiles::writeSpecialFiles() {
   for (const File &file : files)
-    if (!file.specialContents.empty())
-      if (Status status = writeFile(file.path, file.specialContents, file.path);
-          !status.ok())
+    if (!file.specialContents.empty()) {
+      std::optional<int> descriptor = getDescriptor(file.path);
+      Status status =
+          descriptor
+              ? writeDescriptor(*descriptor, file.specialContents, file.path)
+              : writeFile(file.path, file.specialContents, file.path);
+      if (!status.ok())
         return status;
+    }
   return {};
 }
 

@@ -27,6 +27,21 @@
 // A pipe has no manifest beside it.
 // RUN: attnfuse-compile %t/in.mlir --chip=sm_80 -o /dev/null
 // RUN: not ls /dev/null.json
+// Nor has the standard output, where it is a file; what is there stays.
+// RUN: ln -s /dev/stdout %t/std.ptx
+// RUN: echo head > %t/redirected
+// RUN: attnfuse-compile %t/in.mlir --chip=sm_80 -o %t/std.ptx >> %t/redirected
+// RUN: FileCheck %s --check-prefix=STD < %t/redirected
+// STD: {{^}}head{{$}}
+// STD: .target sm_80
+// RUN: attnfuse-opt %t/in.mlir -o /dev/stdout > %t/redirected
+// RUN: FileCheck %s --check-prefix=OPT < %t/redirected
+
+// RUN: not attnfuse-compile %t/in.mlir --chip=sm_80 -o "" 2>&1 | FileCheck %s --check-prefix=NONAME -DTOOL=compile
+// RUN: not attnfuse-opt %t/in.mlir -o "" 2>&1 | FileCheck %s --check-prefix=NONAME -DTOOL=opt
+// NONAME: attnfuse-[[TOOL]]: error: expected the name of a file to write, got ''
+// RUN: not attnfuse-run %t/in.mlir --random=1 --output=output= 2>&1 | FileCheck %s --check-prefix=NOFILE
+// NOFILE: attnfuse-run: error: expected --output NAME=FILE, got 'output='
 
 // RUN: not attnfuse-run %t/in.mlir --random=1 --output=output=%t/a.npy --output=lse=%t/./a.npy 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: attnfuse-run: error: expected a file for each output, got '{{.*}}a.npy' and '{{.*}}a.npy', which are one
@@ -46,11 +61,14 @@
 // RUN: sed 's/x4x?xf32/x5x?xf32/' %s > %t/bad.mlir
 // RUN: not attnfuse-opt %t/bad.mlir -o %t/opt.mlir
 // RUN: grep -x old %t/opt.mlir
+// RUN: ln -s /dev/null %t/null.mlir
+// RUN: not attnfuse-opt %t/bad.mlir -o %t/null.mlir
+// RUN: readlink %t/null.mlir
 // RUN: attnfuse-opt %t/in.mlir -o %t/opt.mlir
 // RUN: FileCheck %s --check-prefix=OPT < %t/opt.mlir
 // OPT: func.func @attend
 
-// RUN: ls %t | FileCheck %s --check-prefix=FILES --implicit-check-not=tmp --implicit-check-not=out.ptx
+// RUN: ls %t | FileCheck %s --check-prefix=FILES --implicit-check-not=tmp --implicit-check-not=out.ptx --implicit-check-not=std.json
 // FILES: a.npy
 
 func.func @attend(%q: tensor<?x4x?x16xf16>, %k: tensor<?x4x?x16xf16>, %v: tensor<?x4x?x16xf16>)

@@ -11,8 +11,11 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 int main(int argc, char **argv) {
   mlir::attnfuse::startDriver("attnfuse-opt");
@@ -25,17 +28,26 @@ int main(int argc, char **argv) {
   mlir::attnfuse::registerAllDialects(registry);
   auto [input, output] = mlir::registerAndParseCLIOptions(
       argc, argv, "attnfuse optimizer driver\n", registry);
-  if (output == "-")
+  auto config = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (output == "-" || config.shouldShowDialects() || config.shouldListPasses())
     return mlir::asMainReturnCode(
         mlir::MlirOptMain(argc, argv, input, output, registry));
 
+  llvm::InitLLVM init(argc, argv);
   attnfuse::OutputFiles files;
   files.protectInput(input);
   if (auto status = files.add(output); !status.ok())
     return mlir::attnfuse::fail(status.error().message);
-  if (failed(mlir::MlirOptMain(argc, argv, input, files.getTemporary(output),
-                               registry)))
+  std::string message, text;
+  std::unique_ptr<llvm::MemoryBuffer> source =
+      mlir::openInputFile(input, &message);
+  if (!source)
+    return mlir::attnfuse::fail(message);
+  llvm::raw_string_ostream os(text);
+  if (failed(mlir::MlirOptMain(os, std::move(source), registry, config)))
     return EXIT_FAILURE;
+  if (auto status = files.write(output, text); !status.ok())
+    return mlir::attnfuse::fail(status.error().message);
   if (auto status = files.commit(); !status.ok())
     return mlir::attnfuse::fail(status.error().message);
   return EXIT_SUCCESS;

@@ -81,6 +81,13 @@ cl::opt<bool> tuneList(
     cl::desc("Print the schedules that a search may try, for --chip; needs no "
              "GPU"),
     cl::cat(category));
+
+/// The text of a flag that was given, which may be an empty one.
+std::optional<std::string> getGiven(const cl::opt<std::string> &flag) {
+  if (!flag.getNumOccurrences())
+    return std::nullopt;
+  return flag.getValue();
+}
 } // namespace
 
 int main(int argc, char **argv) {
@@ -104,9 +111,9 @@ int main(int argc, char **argv) {
   options.check = check;
   options.time = timeRuns;
   options.tune = tune;
-  options.tuneBudget = tuneBudget;
-  options.tunedModule = tunedModule;
-  options.tuneJson = tuneJson;
+  options.tuneBudget = getGiven(tuneBudget);
+  options.tunedModule = getGiven(tunedModule);
+  options.tuneJson = getGiven(tuneJson);
   options.tuneList = tuneList;
   if (seed.getNumOccurrences() &&
       StringRef(seed).getAsInteger(0, options.seed.emplace()))

@@ -42,11 +42,11 @@ struct RunOptions {
 
   /// Whether to search the quickest schedule of each function instead.
   bool tune = false;
-  /// Seconds for each function, as the flag has it; empty: 120.
-  std::string tuneBudget;
+  /// Seconds for each function, as the flag has it; 120 if absent.
+  std::optional<std::string> tuneBudget;
   /// Files for the module with the schedules that were found, and for all that
-  /// was measured; none if empty.
-  std::string tunedModule, tuneJson;
+  /// was measured, where they are asked for.
+  std::optional<std::string> tunedModule, tuneJson;
   /// Whether to print the schedules near the model's choice, and measure none.
   bool tuneList = false;
 };

@@ -16,8 +16,10 @@ namespace attnfuse {
 
 /// The outputs of one run of a tool. Contents go to a temporary beside each
 /// output, and commit() renames them all; before it, and after an error, every
-/// output is what it was before. What is no regular file (a pipe, /dev/null)
-/// has no temporary and gets its contents in commit().
+/// output is what it was before. A special file has no temporary and gets its
+/// contents in commit(): what is no regular file (a pipe, /dev/null), and what
+/// stands for a descriptor (/dev/stdout, /dev/fd/N), which may be of a
+/// regular file but goes on from where others have written to it.
 class OutputFiles {
 public:
   OutputFiles() = default;
@@ -29,12 +31,9 @@ public:
   /// A path that no output may be, under any name, if it is a regular file.
   void protectInput(const std::string &path);
 
-  /// Declares an output. Fails on a folder, on an input, and on a file that is
-  /// an output already, under this or another name.
+  /// Declares an output. Fails on an empty path, on a folder, on an input, and
+  /// on a file that is an output already, under this or another name.
   Status add(const std::string &path);
-
-  /// Where the contents of a declared output go until commit().
-  const std::string &getTemporary(const std::string &path) const;
 
   /// Sets the contents of a declared output.
   Status write(const std::string &path, std::string_view contents);
@@ -43,7 +42,7 @@ public:
   /// was written to cannot be undone.
   Status commit();
 
-  /// True if `path` exists and is neither a regular file nor a folder.
+  /// True if `path` leads to a special file.
   static bool isSpecial(const std::string &path);
 
 private:
@@ -51,7 +50,7 @@ private:
     std::string path;
     /// Without links and dots, to tell whether two paths are one file.
     std::string target;
-    /// `path` itself for a special file.
+    /// Where contents go until commit(), unless the file is special.
     std::string temporary;
     bool special = false;
     std::string specialContents;

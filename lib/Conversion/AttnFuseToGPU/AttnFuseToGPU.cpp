@@ -9,6 +9,7 @@
 #include "attnfuse/Analysis/KeySplits.h"
 #include "attnfuse/Analysis/RotationCalculus.h"
 #include "attnfuse/Analysis/ScoreLoads.h"
+#include "attnfuse/Conversion/KernelNames.h"
 #include "attnfuse/Conversion/Passes.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/KernelFunction.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
@@ -331,7 +332,7 @@ LogicalResult FunctionConverter::addFusedVersions() {
   manifest.addCopy(fused);
   RotationCosts costs(fused, manifest.getSizes(),
                       {getTileShape(*tile), bool(tile->pipeline)}, *target);
-  return addVersions({body.rotations, fused}, function.getName() + "$fused",
+  return addVersions({body.rotations, fused}, function.getName() + kFusedSuffix,
                      costs.isFusedQuicker().getJson(), /*isLast=*/false);
 }
 
@@ -388,7 +389,7 @@ LogicalResult FunctionConverter::addVersions(const FunctionBody &way,
   if (tile.pipeline && tile.keySplits <= 1)
     if (std::optional<KernelTile> small =
             getTileForFewRows(op, *problem, *target))
-      addVersion(way, name + "$few_rows", *small,
+      addVersion(way, name + kFewRowsSuffix, *small,
                  both(here, manifest.getFewTilesCondition(tile)));
   addVersion(way, name, tile, here, getNumParts(tile));
   if (!hasMaps || !isLast)
@@ -398,9 +399,9 @@ LogicalResult FunctionConverter::addVersions(const FunctionBody &way,
     return op.emitOpError() << llvm::toString(other.takeError());
   other->keySplits = tile.keySplits;
   if (tile.keySplits == 0)
-    addSplitVersion(way, name + "$any_strides",
+    addSplitVersion(way, name + kAnyStridesSuffix,
                     leaveRoomForParts(*problem, *other, *target), when);
-  addVersion(way, name + "$any_strides", *other, when, getNumParts(*other));
+  addVersion(way, name + kAnyStridesSuffix, *other, when, getNumParts(*other));
   return success();
 }
 
@@ -421,7 +422,7 @@ void FunctionConverter::addSplitVersion(const FunctionBody &way,
                    {getTileShape(tile), std::max<int64_t>(blocksPerSm, 1)},
                    *target);
   if (splits.mayPay)
-    addVersion(way, name + "$split_keys", tile,
+    addVersion(way, name + kSplitKeysSuffix, tile,
                both(when, splits.pays().getJson()), splits.count.getJson());
 }
 
@@ -455,7 +456,7 @@ void FunctionConverter::addVersion(const FunctionBody &way, const Twine &name,
                                                resources, abi.finalize(),
                                                startsEarly, numParts));
   if (partials)
-    kernels.push_back(addCombine(op, name + "$combine", *partials));
+    kernels.push_back(addCombine(op, name + kCombineSuffix, *partials));
   manifest.addVersion(std::move(kernels), when);
 }
 
@@ -479,7 +480,7 @@ llvm::json::Object FunctionConverter::addRotation(RopeOp op,
     return entry->second;
   manifest.addWorkspace(op);
   b.setInsertionPointToEnd(module.getBody());
-  std::string name = (function.getName() + "$rotate").str();
+  std::string name = (function.getName() + kRotateSuffix).str();
   if (rotationKernels.size() > 1)
     name += std::to_string(rotationKernels.size());
   LLVM::LLVMFuncOp kernel =

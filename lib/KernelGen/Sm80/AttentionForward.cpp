@@ -11,12 +11,12 @@
 #include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/KernelGen/Normalizer.h"
 #include "attnfuse/KernelGen/OutputRows.h"
+#include "attnfuse/KernelGen/ProgrammaticLaunch.h"
 #include "attnfuse/KernelGen/Rotation.h"
 #include "attnfuse/KernelGen/ScoreTile.h"
 #include "attnfuse/KernelGen/SharedLayout.h"
 #include "attnfuse/KernelGen/Sm80/Atoms.h"
 #include "attnfuse/KernelGen/Sm80/TileCopy.h"
-#include "attnfuse/KernelGen/Sm90/Atoms.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 
 using namespace mlir;
@@ -131,7 +131,7 @@ ForwardKernel::LoopState::unflatten(ValueRange values, const LoopState &like) {
 
 void ForwardKernel::build() {
   if (problem.splitsKeys() && abi.getPartials()->combinesEarly)
-    sm90::releaseDependents(b);
+    releaseDependents(b);
   buildIndices();
   b.whileLoop(
       b.i32(Compute), [&](ValueRange mode) { return b.lt(mode[0], NumModes); },

@@ -7,7 +7,6 @@
 
 #include "KeyTiles.h"
 #include "attnfuse/KernelGen/Sm80/Atoms.h"
-#include "attnfuse/KernelGen/Sm80/TileCopy.h"
 #include "attnfuse/KernelGen/ValueFilter.h"
 
 using namespace mlir;
@@ -20,27 +19,24 @@ KeyTiles::KeyTiles(KernelBuilder &b, const AttentionProblem &problem,
                    Value thread)
     : b(b), problem(problem), tile(tile),
       dims(problem.getOp().getHeadDim(), problem.getOp().getValueHeadDim()),
-      plan(dims, tile), keyLayout(tile.tileN, dims.qk),
-      valueLayout(tile.tileN, dims.v), thread(thread),
-      firstKeyTile(b.offsetPtr(shared, plan.k)),
-      firstValueTile(b.offsetPtr(shared, plan.v)),
-      keyBase(problem.getHeadBase(b, problem.getOp().getKey(), query.batch,
-                                  query.keyHead)),
-      valueBase(problem.getHeadBase(b, problem.getOp().getValue(), query.batch,
-                                    query.keyHead)),
-      walk(problem.getWalk(b, tile, query)) {}
+      plan(dims, tile), keys(getOperand(problem.getOp().getKey(), dims.qk,
+                                        query, b.offsetPtr(shared, plan.k))),
+      values(getOperand(problem.getOp().getValue(), dims.v, query,
+                        b.offsetPtr(shared, plan.v))),
+      thread(thread), walk(problem.getWalk(b, tile, query)) {}
+
+KeyTiles::Operand KeyTiles::getOperand(Value tensor, int64_t paddedColumns,
+                                       const QueryTile &query,
+                                       Value firstTile) const {
+  return {tensor, SharedLayout(tile.tileN, paddedColumns),
+          cast<RankedTensorType>(tensor.getType()).getDimSize(3),
+          problem.getHeadBase(b, tensor, query.batch, query.keyHead),
+          firstTile};
+}
 
 //===----------------------------------------------------------------------===//
 // Slots
 //===----------------------------------------------------------------------===//
-
-Value KeyTiles::getKeyTile(Value slotOffset) const {
-  return b.offsetPtr(firstKeyTile, slotOffset);
-}
-
-Value KeyTiles::getValueTile(Value slotOffset) const {
-  return b.offsetPtr(firstValueTile, slotOffset);
-}
 
 Value KeyTiles::getNextSlot(Value slotOffset) const {
   if (tile.stages == 1)
@@ -58,22 +54,18 @@ Value KeyTiles::getPreviousSlot(Value slotOffset) const {
 // Loads
 //===----------------------------------------------------------------------===//
 
-void KeyTiles::loadKeys(ValueRange position, Value slotOffset) {
-  AttentionOp op = problem.getOp();
-  TileCopy(b, keyLayout, op.getHeadDim(), tile.getThreads(), thread)
-      .load(b,
-            {keyBase, problem.getAbi().getStride(b, op.getKey(), 2),
-             walk.getFirstKey(b, position), problem.nkv},
-            getKeyTile(slotOffset));
+TileCopy KeyTiles::getCopy(const Operand &operand) const {
+  return TileCopy(b, operand.layout, operand.columns, tile.getThreads(),
+                  thread);
 }
 
-void KeyTiles::loadValues(ValueRange position, Value slotOffset) {
-  AttentionOp op = problem.getOp();
-  TileCopy(b, valueLayout, op.getValueHeadDim(), tile.getThreads(), thread)
-      .load(b,
-            {valueBase, problem.getAbi().getStride(b, op.getValue(), 2),
-             walk.getFirstKey(b, position), problem.nkv},
-            getValueTile(slotOffset));
+void KeyTiles::load(const Operand &operand, ValueRange position,
+                    Value slotOffset) {
+  getCopy(operand).load(b,
+                        {operand.base,
+                         problem.getAbi().getStride(b, operand.tensor, 2),
+                         walk.getFirstKey(b, position), problem.nkv},
+                        getTile(operand, slotOffset));
 }
 
 void KeyTiles::loadGroup(ValueRange position, function_ref<void()> load) {
@@ -83,14 +75,14 @@ void KeyTiles::loadGroup(ValueRange position, function_ref<void()> load) {
 
 void KeyTiles::loadBoth(ValueRange position, Value slotOffset) {
   loadGroup(position, [&] {
-    loadKeys(position, slotOffset);
-    loadValues(position, slotOffset);
+    load(keys, position, slotOffset);
+    load(values, position, slotOffset);
   });
 }
 
 void KeyTiles::loadFirst(ValueRange position) {
   if (tile.stages == 1)
-    return loadGroup(position, [&] { loadKeys(position, b.i32(0)); });
+    return loadGroup(position, [&] { load(keys, position, b.i32(0)); });
   Values at(position);
   for (int64_t ahead = 0; ahead < tile.stages - 1; ++ahead) {
     if (ahead > 0)
@@ -106,7 +98,7 @@ void KeyTiles::awaitKeys(ValueRange position, Value slotOffset) {
     Part part(b, "load_v");
     waitCopies(b, 0);
     b.barrier();
-    loadValues(position, slotOffset);
+    load(values, position, slotOffset);
     commitCopies(b);
     return;
   }
@@ -123,15 +115,13 @@ void KeyTiles::awaitValues(ValueRange next, Value slotOffset) {
   Part part(b, "load_k");
   waitCopies(b, 0);
   b.barrier();
-  loadGroup(next, [&] { loadKeys(next, slotOffset); });
+  loadGroup(next, [&] { load(keys, next, slotOffset); });
 }
 
 void KeyTiles::filterValues(Value keepsFinite, Value slotOffset) {
-  AttentionOp op = problem.getOp();
-  TileCopy(b, valueLayout, op.getValueHeadDim(), tile.getThreads(), thread)
-      .transform(b, getValueTile(slotOffset), [&](Value pair) {
-        return kernelgen::filterValues(b, pair, op.getElementType(),
-                                       keepsFinite);
-      });
+  Type type = problem.getOp().getElementType();
+  getCopy(values).transform(b, getValueTile(slotOffset), [&](Value pair) {
+    return kernelgen::filterValues(b, pair, type, keepsFinite);
+  });
   b.barrier();
 }

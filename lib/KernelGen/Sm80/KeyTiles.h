@@ -10,6 +10,7 @@
 
 #include "attnfuse/KernelGen/AttentionProblem.h"
 #include "attnfuse/KernelGen/SharedLayout.h"
+#include "attnfuse/KernelGen/Sm80/TileCopy.h"
 
 namespace mlir::attnfuse::kernelgen::sm80 {
 
@@ -27,9 +28,11 @@ public:
            Value thread);
 
   TileWalk &getWalk() { return walk; }
-  const SharedLayout &getKeyLayout() const { return keyLayout; }
-  Value getKeyTile(Value slotOffset) const;
-  Value getValueTile(Value slotOffset) const;
+  const SharedLayout &getKeyLayout() const { return keys.layout; }
+  Value getKeyTile(Value slotOffset) const { return getTile(keys, slotOffset); }
+  Value getValueTile(Value slotOffset) const {
+    return getTile(values, slotOffset);
+  }
   Value getNextSlot(Value slotOffset) const;
 
   /// Issues what is under way when the walk begins, at `position`: the groups
@@ -51,8 +54,22 @@ public:
 private:
   Value getPreviousSlot(Value slotOffset) const;
   int64_t getLastSlot() const { return (tile.stages - 1) * plan.slotBytes; }
-  void loadKeys(ValueRange position, Value slotOffset);
-  void loadValues(ValueRange position, Value slotOffset);
+  /// K or V.
+  struct Operand {
+    Value tensor;
+    SharedLayout layout;
+    int64_t columns; ///< those that exist in memory
+    Value base;      ///< of the head's matrix
+    Value firstTile; ///< that of slot 0
+  };
+  Value getTile(const Operand &operand, Value slotOffset) const {
+    return b.offsetPtr(operand.firstTile, slotOffset);
+  }
+  /// Of the head of `query`, with the tile of slot 0 at `firstTile`.
+  Operand getOperand(Value tensor, int64_t paddedColumns,
+                     const QueryTile &query, Value firstTile) const;
+  TileCopy getCopy(const Operand &operand) const;
+  void load(const Operand &operand, ValueRange position, Value slotOffset);
   void loadBoth(ValueRange position, Value slotOffset);
   /// A group of copies of the tiles at `position`; an empty one if the walk has
   /// ended there, so that groups can be counted.
@@ -63,10 +80,8 @@ private:
   KernelTile tile;
   PaddedHeadDims dims;
   SharedMemoryPlan plan;
-  SharedLayout keyLayout, valueLayout;
+  Operand keys, values;
   Value thread;
-  Value firstKeyTile, firstValueTile; ///< those of slot 0
-  Value keyBase, valueBase;           ///< of the head's matrices
   TileWalk walk;
 };
 

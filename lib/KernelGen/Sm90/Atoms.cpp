@@ -98,12 +98,6 @@ void sm90::waitStoresReadIf(KernelBuilder &b, Value condition) {
            "@p cp.async.bulk.wait_group.read 0; }",
            "r", condition);
 }
-void sm90::releaseDependents(KernelBuilder &b) {
-  emitText(b, "griddepcontrol.launch_dependents;", "", {});
-}
-void sm90::waitForPreviousKernel(KernelBuilder &b) {
-  emitText(b, "griddepcontrol.wait; fence.proxy.async;", "", {});
-}
 void sm90::fenceAsyncProxy(KernelBuilder &b) {
   emitText(b, "fence.proxy.async.shared::cta;", "", {});
 }

@@ -8,6 +8,7 @@
 #include "attnfuse/KernelGen/Sm90/AttentionForward.h"
 #include "Consumer.h"
 #include "Producer.h"
+#include "attnfuse/KernelGen/ProgrammaticLaunch.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Producer.h"
+#include "attnfuse/KernelGen/ProgrammaticLaunch.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;

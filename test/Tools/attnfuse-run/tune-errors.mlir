@@ -17,6 +17,11 @@
 // LISTED: attnfuse-run: error: --check does not go with --tune-list, which runs nothing
 // RUN: not %{fake} %s --tune -o - 2>&1 | FileCheck %s --check-prefix=STDOUT --implicit-check-not=error:
 // STDOUT: attnfuse-run: error: expected a file for -o, got '-': the report is on the standard output
+// RUN: not %{fake} %s --tune -o "" 2>&1 | FileCheck %s --check-prefix=NONAME -DFLAG=-o --implicit-check-not=error:
+// RUN: not %{fake} %s --tune -o %t/o.mlir --tune-json= 2>&1 | FileCheck %s --check-prefix=NONAME -DFLAG=--tune-json --implicit-check-not=error:
+// NONAME: attnfuse-run: error: expected a file for [[FLAG]], got ''{{$}}
+// RUN: not attnfuse-run %s --random=1 -o "" 2>&1 | FileCheck %s --check-prefix=ALONE -DFLAG=-o --implicit-check-not=error:
+// RUN: not %{fake} %s --tune --tune-budget= 2>&1 | FileCheck %s --check-prefix=BUDGET -DGOT= --implicit-check-not=error:
 // RUN: not %{fake} %s --tune --tune-budget=0 2>&1 | FileCheck %s --check-prefix=BUDGET -DGOT=0 --implicit-check-not=error:
 // RUN: not %{fake} %s --tune --tune-budget=nan 2>&1 | FileCheck %s --check-prefix=BUDGET -DGOT=nan --implicit-check-not=error:
 // RUN: not %{fake} %s --tune --tune-budget=2m 2>&1 | FileCheck %s --check-prefix=BUDGET -DGOT=2m --implicit-check-not=error:
@@ -39,6 +44,12 @@
 // RUN: grep -x old %t/o.mlir
 // RUN: ls %t | FileCheck %s --check-prefix=FILES --implicit-check-not=tmp
 // FILES: o.mlir
+
+// Nor can calls without work: nothing is launched, or nothing but zeros come out.
+// RUN: not %{fake} %s --function=early --rotation=split --dims=B=1,N=40 --dims=B=0,N=64 --tune -o %t/o.mlir 2>&1 | FileCheck %s --check-prefix=NOWORK -DGOT="B=0, Nq=64, Nkv=64" --implicit-check-not=wave
+// RUN: not %{fake} %s --function=early --rotation=split --dims=B=1,Nq=40,Nkv=0 --tune -o %t/o.mlir 2>&1 | FileCheck %s --check-prefix=NOWORK -DGOT="B=1, Nq=40, Nkv=0" --implicit-check-not=wave
+// NOWORK: attnfuse-run: error: early: {{\[}}[[GOT]]{{\]}} has no work to time: expected sizes above 0 and a query that sees a key
+// RUN: grep -x old %t/o.mlir
 
 // One way can be tuned; the schedule comes with the plan that it was timed by.
 // RUN: %{fake} %s --function=early --dims=B=1,N=40 --rotation=fused --tune --tune-budget=60 -o %t/fused.mlir

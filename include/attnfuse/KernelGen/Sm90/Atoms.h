@@ -59,13 +59,6 @@ void waitStoresReadIf(KernelBuilder &b, Value condition);
 /// accelerator and of warpgroup-wide products.
 void fenceAsyncProxy(KernelBuilder &b);
 
-/// Lets a kernel that is to start early do so; what this one writes it waits
-/// for by itself.
-void releaseDependents(KernelBuilder &b);
-/// Waits for the kernel before this one where it was launched to start early,
-/// and makes what that kernel wrote visible to the tensor memory accelerator.
-void waitForPreviousKernel(KernelBuilder &b);
-
 /// Gives up registers, or takes them from what others gave up.
 void decreaseRegisters(KernelBuilder &b, int64_t count);
 void increaseRegisters(KernelBuilder &b, int64_t count);
