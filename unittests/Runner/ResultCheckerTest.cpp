@@ -38,6 +38,12 @@ std::string getOutputDifference(const HostTensor &a, const HostTensor &b) {
 }
 } // namespace
 
+TEST(ResultChecker, RowsOfOutputsAloneShareErrors) {
+  EXPECT_TRUE(getResultTraits(RoleKind::Output).rowsShareErrors);
+  EXPECT_FALSE(getResultTraits(RoleKind::LogSumExp).rowsShareErrors);
+  EXPECT_FALSE(getResultTraits(RoleKind::Other).rowsShareErrors);
+}
+
 TEST(ResultChecker, RoundingsAreNoDifference) {
   HostTensor a = makeOutput(), b = a;
   EXPECT_EQ(getOutputDifference(a, b), "");
