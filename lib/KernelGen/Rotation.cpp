@@ -302,26 +302,24 @@ int64_t FragmentRotation::getNumGroups() const {
 
 void FragmentRotation::stageTables(KernelBuilder &b, const StagedTables &staged,
                                    Value firstRow, Value numRows, Value batch,
-                                   Value thread, int64_t threads) const {
-  Type type = cast<RankedTensorType>(operands.cos.getType()).getElementType();
-  int64_t elementBytes = type.getIntOrFloatBitWidth() / 8;
+                                   Value thread, int64_t threads,
+                                   Copy copy) const {
+  int64_t elementBytes =
+      cast<RankedTensorType>(operands.cos.getType()).getElementTypeBitWidth() /
+      8;
   int64_t size =
       std::min(operands.getTableVectorSize(), kChunkBytes / elementBytes);
   int64_t chunks = operands.getWidth() / 2 / size;
+  std::array tables{operands.cos, operands.sin};
   b.forLoop(thread, b.i32(staged.rows * chunks), threads, [&](Value chunk) {
     Value row = b.divU(chunk, chunks);
     Value column = b.mul(b.remU(chunk, chunks), size);
     Value tableRow = rows.getTableRow(b, b.add(firstRow, row), numRows, batch);
     Value to = b.offsetPtr(staged.base, b.add(b.mul(row, staged.pitch),
                                               b.mul(column, elementBytes)));
-    SmallVector<Value, 2> vectors;
-    for (Value table : {operands.cos, operands.sin})
-      vectors.push_back(b.load(VectorType::get({size}, type),
-                               rows.getTablePtr(b, table, tableRow, column),
-                               size * elementBytes));
-    for (auto [index, vector] : llvm::enumerate(vectors))
-      b.store(vector, b.offsetPtr(to, index * staged.rows * staged.pitch),
-              size * elementBytes);
+    for (auto [index, table] : llvm::enumerate(tables))
+      copy(b.offsetPtr(to, index * staged.rows * staged.pitch),
+           rows.getTablePtr(b, table, tableRow, column), size * elementBytes);
   });
 }
 

@@ -132,12 +132,16 @@ public:
       : rows(operands, elementType, abi), operands(operands),
         elementType(elementType) {}
 
+  /// Emits a copy of 8 or 16 bytes, at a multiple of them, from global to
+  /// shared memory.
+  using Copy = function_ref<void(Value to, Value from, int64_t bytes)>;
+
   /// Copies the tables' rows for sequence indices `firstRow` on, of `numRows`
   /// in the sequence of batch entry `batch`. `thread` is one of `threads`,
-  /// which share the work; the caller synchronises.
+  /// which share the work, by calls of `copy`; the caller synchronises.
   void stageTables(KernelBuilder &b, const StagedTables &staged, Value firstRow,
-                   Value numRows, Value batch, Value thread,
-                   int64_t threads) const;
+                   Value numRows, Value batch, Value thread, int64_t threads,
+                   Copy copy) const;
   /// What `lane` needs for its rows, the staged ones `row` and `row` + 8:
   /// vectors as they are in memory.
   Values loadTables(KernelBuilder &b, const StagedTables &staged, Value row,

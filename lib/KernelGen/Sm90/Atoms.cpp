@@ -76,6 +76,19 @@ void sm90::loadBox(KernelBuilder &b, Value shared, Value map, ValueRange at,
            "complete_tx::bytes [$0], [$1, {$2, $3, $4, $5}], [$6];",
            "r,l,r,r,r,r,r", {shared, map, at[0], at[1], at[2], at[3], barrier});
 }
+void sm90::copyAsync(KernelBuilder &b, Value shared, Value global,
+                     int64_t bytes) {
+  // What is read once by a block need not pass the L1 cache, but smaller copies
+  // have to.
+  b.create<NVVM::CpAsyncOp>(shared, global, bytes,
+                            bytes == 16 ? NVVM::LoadCacheModifierKind::CG
+                                        : NVVM::LoadCacheModifierKind::CA,
+                            Value());
+}
+void sm90::arriveAfterCopies(KernelBuilder &b, Value barrier) {
+  emitText(b, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "r",
+           barrier);
+}
 void sm90::prefetchToCache(KernelBuilder &b, Value address, Value bytes) {
   emitText(b, "cp.async.bulk.prefetch.L2.global [$0], $1;", "l,r",
            {address, bytes});

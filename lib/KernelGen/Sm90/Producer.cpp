@@ -93,8 +93,11 @@ void Producer::buildTableRounds() {
         rotation.stageTables(b, context.getStagedTables(b), query.firstRow,
                              problem.nq, query.batch,
                              b.sub(context.thread, kWarpSize),
-                             kSpareLoaderWarps * kWarpSize);
-        arrive(b, context.tables.getFull(b, round));
+                             kSpareLoaderWarps * kWarpSize,
+                             [&](Value to, Value from, int64_t bytes) {
+                               copyAsync(b, to, from, bytes);
+                             });
+        arriveAfterCopies(b, context.tables.getFull(b, round));
         Values next{b.add(round, 1)};
         next.append(take(next[0]));
         return next;

@@ -42,6 +42,11 @@ void syncNamed(KernelBuilder &b, Value id, int64_t threads);
 void arriveNamed(KernelBuilder &b, Value id, int64_t threads);
 void syncWarp(KernelBuilder &b);
 
+/// Starts a copy of 8 or 16 bytes.
+void copyAsync(KernelBuilder &b, Value shared, Value global, int64_t bytes);
+/// Has this thread arrive once all copies that it has started have landed.
+void arriveAfterCopies(KernelBuilder &b, Value barrier);
+
 /// Has `bytes` from a global address on, both multiples of 16, brought to the
 /// L2 cache.
 void prefetchToCache(KernelBuilder &b, Value address, Value bytes);
