@@ -23,8 +23,6 @@ static constexpr int64_t kTurnThreads = 2 * kWarpgroupThreads;
 static int64_t getUnitsAtOnce(const RoleRegisters &registers) {
   return registers.compute > 200 ? 4 : 1;
 }
-/// With these, a thread has room for the scores of two tiles, whatever else.
-static constexpr int64_t kRegistersOfTwoScoreTiles = 200;
 /// Chains of dependent operations, of each row, that look for numbers that are
 /// not finite.
 static constexpr int64_t kProbeChains = 2;
@@ -327,67 +325,25 @@ Consumer::LoopState Consumer::buildKeys(LoopState state, Value round) {
   return state;
 }
 
-bool Consumer::startsSecondTile() const {
-  return context.dims.v >= context.tile.tileN ||
-         context.registers.compute >= kRegistersOfTwoScoreTiles;
-}
-
-/// The first tiles of the walk may always be boundary tiles.
+/// The first tile of the walk may always be a boundary tile.
 Consumer::LoopState Consumer::buildFirstStep(LoopState state) {
   Part part(b, "first_step");
-  Value firstKey = walk->getFirstKey(b, state.position);
-  state.position = walk->next(b, state.position);
-  Value more = walk->isValid(b, state.position);
   context.readyKeys.waitFull(b, state.number);
   Values scores = waitProducts(b, 0, buildScores(state.number));
-
-  // The next product runs while this tile's weights are made. Without a next
-  // tile it is this one's again, and unused: no branch may part a product from
-  // its end.
-  Value second;
-  Values nextScores;
-  if (startsSecondTile()) {
-    second = b.add(state.number, b.select(more, b.i32(1), b.i32(0)));
-    context.keys.releaseIf(b, b.mul(isWarpLeader, b.sub(second, state.number)),
-                           state.number);
-    context.readyKeys.waitFull(b, second);
-    nextScores = buildScores(second);
-  } else {
-    context.keys.releaseIf(b, isWarpLeader, state.number);
-  }
+  context.keys.releaseIf(b, isWarpLeader, state.number);
+  Value firstKey = walk->getFirstKey(b, state.position);
   changeScores(state, scores, firstKey, TileKind::Boundary);
   scoreTile->applyMask(b, scores, firstKey);
   buildNormalizer(state, scores, TileKind::Boundary, {});
   state.weights = packPairs(b, scores, problem.getElementType());
-  state.number = b.add(state.number, 1);
   // Zeros that are made here, and not by moves in the loop's entry.
-  Values zeros = state.output;
-  if (!startsSecondTile()) {
-    state.output = b.pin(zeros);
-    if (context.pipeline.productWait == ProductWait::WithNextKey)
-      b.ifThen(more, [&] { context.readyKeys.waitFull(b, state.number); });
-    return state;
-  }
-
-  state.weights = b.pin(state.weights);
-  // Ends a block, as in a step.
-  context.readyKeys.waitFull(b, second);
-  nextScores = waitProducts(b, 0, nextScores);
-  context.keys.releaseIf(b, isWarpLeader, second);
-  auto withZeros = [&] {
-    LoopState here = state;
-    here.output = b.pin(zeros);
-    return here;
-  };
-  Values end = b.ifElse(
-      more, ValueRange(state.flatten()).getTypes(),
-      [&] {
-        LoopState here = withZeros();
-        buildStep(here, TileKind::Boundary, nextScores);
-        return here.flatten();
-      },
-      [&] { return withZeros().flatten(); });
-  return LoopState::unflatten(end, state);
+  state.output = b.pin(state.output);
+  state.position = walk->next(b, state.position);
+  state.number = b.add(state.number, 1);
+  if (context.pipeline.productWait == ProductWait::WithNextKey)
+    b.ifThen(walk->isValid(b, state.position),
+             [&] { context.readyKeys.waitFull(b, state.number); });
+  return state;
 }
 
 Consumer::LoopState Consumer::buildSteps(LoopState state, TileKind kind,
@@ -415,27 +371,22 @@ Consumer::LoopState Consumer::buildSteps(LoopState state, TileKind kind,
   return LoopState::unflatten(end, state);
 }
 
-void Consumer::buildStep(LoopState &state, TileKind kind, Values scores) {
+void Consumer::buildStep(LoopState &state, TileKind kind) {
   Part part(b, "step");
   ProductWait productWait = context.pipeline.productWait;
   Value number = state.number, previous = b.sub(number, 1);
   Value firstKey = walk->getFirstKey(b, state.position);
-  if (scores.empty()) {
-    if (productWait != ProductWait::WithNextKey)
-      context.readyKeys.waitFull(b, number);
-    if (hasTurns())
-      syncNamed(b, turn, kTurnThreads);
-    scores = buildScores(number);
-    context.values.waitFull(b, previous);
-    state.output = buildWeightedSum(state, previous, /*fences=*/false);
-    if (hasTurns())
-      arriveNamed(b, nextTurn, kTurnThreads);
-    scores = waitProducts(b, 1, scores);
-    context.keys.releaseIf(b, isWarpLeader, number);
-  } else {
-    context.values.waitFull(b, previous);
-    state.output = buildWeightedSum(state, previous, /*fences=*/true);
-  }
+  if (productWait != ProductWait::WithNextKey)
+    context.readyKeys.waitFull(b, number);
+  if (hasTurns())
+    syncNamed(b, turn, kTurnThreads);
+  Values scores = buildScores(number);
+  context.values.waitFull(b, previous);
+  state.output = buildWeightedSum(state, previous, /*fences=*/false);
+  if (hasTurns())
+    arriveNamed(b, nextTurn, kTurnThreads);
+  scores = waitProducts(b, 1, scores);
+  context.keys.releaseIf(b, isWarpLeader, number);
   changeScores(state, scores, firstKey, kind);
   state.position = walk->next(b, state.position);
   state.number = b.add(number, 1);

@@ -62,14 +62,9 @@ private:
   /// All key tiles of a walk that has some: from the initial state to factors
   /// of the output, and what has been fetched ahead for the next round.
   LoopState buildKeys(LoopState state, Value round);
-  /// Whether the scores of two tiles have room at a time, before there is an
-  /// output.
-  bool startsSecondTile() const;
-  /// The first tile, and, unless its scores have no room yet, the second.
   LoopState buildFirstStep(LoopState state);
   LoopState buildSteps(LoopState state, TileKind kind, bool untilEnd);
-  /// By `scores`, or those that it computes itself.
-  void buildStep(LoopState &state, TileKind kind, Values scores = {});
+  void buildStep(LoopState &state, TileKind kind);
   void buildLastProduct(LoopState &state, Value round);
   void buildEpilogue(LoopState state, Value round);
 
