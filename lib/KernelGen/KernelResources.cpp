@@ -111,7 +111,8 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   tables = end + ownOutput;
   // With one computing warpgroup a block has few tiles, and rotates at once.
   bool mayHaveTables = traits.queryTableRowBytes && !traits.rotatesKeys &&
-                       tile.qInRegisters && tile.warps > kWarpgroupWarps;
+                       tile.qInRegisters && !outputReplacesQuery &&
+                       tile.warps > kWarpgroupWarps;
   tableBytes = mayHaveTables ? 2 * tile.getRowsPerHead() * tablePitch : 0;
   if (tables + tableBytes + controlBytes > target.maxSharedPerBlock)
     tableBytes = 0;

@@ -39,6 +39,15 @@ void sm90::waitBarrier(KernelBuilder &b, Value barrier, Value parity) {
            "[$0], $1; @p bra X; bra W; X: }",
            "r,r", {barrier, parity});
 }
+void sm90::waitBarrierAfter(KernelBuilder &b, Value barrier, Value parity,
+                            Value value) {
+  emitText(b,
+           "{ .reg .pred p; .reg .b32 t; setp.lt.f32 p, $2, 0f00000000; "
+           "selp.b32 t, 1, 0, p; xor.b32 t, t, $1; "
+           "W: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], t; @p bra X; "
+           "bra W; X: }",
+           "r,r,f", {barrier, parity, value});
+}
 void sm90::arrive(KernelBuilder &b, Value barrier) {
   emitText(b, "mbarrier.arrive.shared::cta.b64 _, [$0];", "r", barrier);
 }

@@ -39,6 +39,12 @@ struct BlockContext {
   bool outputReplacesQuery() const {
     return stagesOutput() && plan.outputReplacesQuery;
   }
+  /// Whether Q is in registers before its tile begins: where nothing is left to
+  /// be done in shared memory, and its place is free for the tile after it.
+  bool fetchesQuery() const {
+    return tile.qInRegisters && !outputReplacesQuery() &&
+           (!queryRotation || stagesTables());
+  }
   /// Whether Q is rotated in registers, and not in shared memory: by tables
   /// that spare warps of the loading warpgroup bring there.
   bool stagesTables() const { return plan.tableBytes != 0; }

@@ -180,14 +180,35 @@ Values Consumer::fetchAhead(Value round) {
   Part part(b, "ahead");
   TileRecord record = context.handoff.take(b, round, isWarpLeader);
   Values ahead = record.words;
-  if (context.stagesTables()) {
-    context.tables.waitFull(b, round);
-    ahead.append(context.getFragmentRotation().loadTables(
-        b, context.getStagedTables(b),
-        b.remU(tileRow, context.tile.getRowsPerHead()), lane));
+  if (!context.fetchesQuery())
+    return ahead;
+  // Without a next tile nothing is waited for, and what is there is read: no
+  // branch may part a product from its end.
+  Value isTile = record.isTile(b);
+  auto waitFull = [&](const StageRing &ring) {
+    const StageRing &here = context.handoff.getRing();
+    waitBarrier(
+        b, b.select(isTile, ring.getFull(b, round), here.getFull(b, round)),
+        b.select(isTile, ring.getParity(b, round), here.getParity(b, round)));
+  };
+  auto release = [&](const StageRing &ring) {
     syncWarp(b);
-    context.tables.releaseIf(b, isWarpLeader, round);
+    ring.releaseIf(b, isWarpLeader, round);
+  };
+  waitFull(context.queries);
+  Values fragments = loadQuery();
+  release(context.queries);
+  if (context.stagesTables()) {
+    FragmentRotation rotation = context.getFragmentRotation();
+    waitFull(context.tables);
+    Values tables = rotation.loadTables(
+        b, context.getStagedTables(b),
+        b.remU(tileRow, context.tile.getRowsPerHead()), lane);
+    release(context.tables);
+    rotation.rotate(b, fragments, tables);
+    fragments = b.pin(fragments);
   }
+  ahead.append(fragments);
   return ahead;
 }
 
@@ -240,35 +261,41 @@ void Consumer::rotateTile(Value round) {
   syncNamed(b, groupBarrier, kWarpgroupThreads);
 }
 
-void Consumer::buildQuery(Value round, ValueRange ahead) {
-  Part part(b, "query");
-  if (context.queryRotation && !context.stagesTables())
-    rotateTile(round);
-  else
-    context.queries.waitFull(b, round);
-  Value tile = b.add(context.queries.getTile(b, b.i32(0)),
-                     b.mul(group, kGroupPanelBytes));
-  if (!context.tile.qInRegisters) {
-    queryOperand = {getDescriptor(b, tile, kDescriptorUnit)};
-    return;
-  }
-  queryOperand.clear();
-  Value lanes = b.add(tile, matrixOffset);
+Value Consumer::getQueryTile() {
+  return b.add(context.queries.getTile(b, b.i32(0)),
+               b.mul(group, kGroupPanelBytes));
+}
+
+Values Consumer::loadQuery() {
+  Values fragments;
+  Value lanes = b.add(getQueryTile(), matrixOffset);
   for (int64_t column = 0; column < context.dims.qk; column += kMmaK) {
     Value address = b.xorI(lanes, column % kPanelColumns * 2);
     address = b.add(address,
                     column / kPanelColumns * context.tile.tileM * kPanelPitch);
-    llvm::append_range(queryOperand, loadMatrix(b, address));
+    llvm::append_range(fragments, loadMatrix(b, address));
   }
-  queryOperand = b.pin(queryOperand);
+  return b.pin(fragments);
+}
+
+void Consumer::buildQuery(Value round, ValueRange ahead) {
+  Part part(b, "query");
+  if (context.fetchesQuery()) {
+    queryOperand = Values(ahead.drop_front(TileRecord::kWords));
+    return;
+  }
+  if (context.queryRotation)
+    rotateTile(round);
+  else
+    context.queries.waitFull(b, round);
+  if (!context.tile.qInRegisters) {
+    queryOperand = {getDescriptor(b, getQueryTile(), kDescriptorUnit)};
+    return;
+  }
+  queryOperand = loadQuery();
   if (!context.outputReplacesQuery()) {
     syncWarp(b);
     context.queries.releaseIf(b, isWarpLeader, round);
-  }
-  if (context.stagesTables()) {
-    Values tables(ahead.drop_front(TileRecord::kWords));
-    context.getFragmentRotation().rotate(b, queryOperand, tables);
-    queryOperand = b.pin(queryOperand);
   }
 }
 
@@ -401,10 +428,12 @@ void Consumer::buildStep(LoopState &state, TileKind kind) {
   // only the loop of a wait on a barrier ends a block: without one, nothing
   // runs while the product with V does.
   auto betweenRows = [&] {
+    Value sum = state.rows.front().sum;
     if (productWait == ProductWait::WithNextKey)
-      waitNextKey(state);
+      waitNextKey(state, sum);
     else
-      context.values.waitFull(b, previous);
+      waitBarrierAfter(b, context.values.getFull(b, previous),
+                       context.values.getParity(b, previous), sum);
     retireProduct();
   };
   bool isSplit = productWait != ProductWait::End;
@@ -454,12 +483,12 @@ Consumer::buildNormalizer(LoopState &state, Values &scores, TileKind kind,
     if (pipeline.rowOrder == RowOrder::Rows) {
       advance(r);
       weigh(r);
-      if (betweenRows && r == 0) {
-        rows[r] = b.pin(rows[r]);
-        betweenRows();
-      }
     }
     normalizer.accumulate(b, state.rows[r], rows[r], style);
+    if (betweenRows && r == 0) {
+      rows[r] = b.pin(rows[r]);
+      betweenRows();
+    }
     for (auto [index, weight] :
          llvm::zip_equal(scoreShape.getRowIndices(r), rows[r]))
       scores[index] = weight;
@@ -548,15 +577,14 @@ void Consumer::markUncertainRows(LoopState &state) {
   }
 }
 
-/// The next key tile or, after the last, that of V which has landed already.
-void Consumer::waitNextKey(const LoopState &state) {
+void Consumer::waitNextKey(const LoopState &state, Value sum) {
   Value previous = b.sub(state.number, 2);
   Value more = walk->isValid(b, state.position);
   Value barrier = b.select(more, context.readyKeys.getFull(b, state.number),
                            context.values.getFull(b, previous));
   Value parity = b.select(more, context.readyKeys.getParity(b, state.number),
                           context.values.getParity(b, previous));
-  waitBarrier(b, barrier, parity);
+  waitBarrierAfter(b, barrier, parity, sum);
 }
 
 //===----------------------------------------------------------------------===//

@@ -49,12 +49,16 @@ private:
   /// What is known about the tiles of a run of steps.
   enum class TileKind { Boundary, Inner };
 
-  /// What the next tile needs first, on its way while this one ends: which one
-  /// it is (TileHandoff.h), and tables of its rotation.
+  /// What the next tile needs first, while this one ends: which one it is
+  /// (TileHandoff.h) and, if it is fetched ahead, Q, rotated.
   Values fetchAhead(Value round);
   /// Returns the next round, the number of its first key tile, and what has
   /// been fetched ahead for it.
   Values buildTile(Value round, Value number, ValueRange ahead);
+  /// Where the warpgroup's rows of Q are.
+  Value getQueryTile();
+  /// Q as fragments.
+  Values loadQuery();
   /// Brings Q where the products read it, rotated.
   void buildQuery(Value round, ValueRange ahead);
   /// Rotates the warpgroup's rows in shared memory, once they have arrived.
@@ -83,7 +87,9 @@ private:
   /// Makes the sum of a row NaN, which is computed anew then, if its sums with
   /// a staged bias may have left the range.
   void markUncertainRows(LoopState &state);
-  void waitNextKey(const LoopState &state);
+  /// Waits for the next key tile or, after the last, that of V which has landed
+  /// already, once `sum` is known.
+  void waitNextKey(const LoopState &state, Value sum);
   /// Stores the output, or stages it for the accelerator.
   void buildStore(ArrayRef<Value> output);
   /// Replaces what is not finite in the warp's rows and in what is kept of

@@ -59,6 +59,10 @@ void Producer::buildRounds() {
   // query tile.
   Values init{b.i32(0), b.i32(0)};
   TileRecord first = context.order.getFirst(b);
+  // A kernel before this one may still be rotating q or k. Every block waits
+  // for it, so that this kernel ends after that one.
+  if (isRotatedBefore(problem.getOp().getQuery()))
+    asLoader([&] { waitForPreviousKernel(b); });
   handOver(b.i32(0), first);
   init.append(first.words);
   b.whileLoop(
@@ -81,7 +85,7 @@ void Producer::buildTableRounds() {
   };
   Values init{b.i32(0)};
   init.append(take(b.i32(0)));
-  Values end = b.whileLoop(
+  b.whileLoop(
       init,
       [&](ValueRange state) {
         return TileRecord{state.drop_front(1)}.isTile(b);
@@ -102,19 +106,24 @@ void Producer::buildTableRounds() {
         next.append(take(next[0]));
         return next;
       });
-  // Those who compute wait for tables before they know that there is no tile,
-  // and must not miss those of the last one.
-  context.tables.waitEmpty(b, end[0]);
-  arrive(b, context.tables.getFull(b, end[0]));
 }
 
 void Producer::handOver(Value round, const TileRecord &record) {
   asLoader([&] {
     context.handoff.put(b, round, record);
-    if (context.queryRotation && !context.stagesTables())
-      b.ifThen(record.isTile(b),
-               [&] { prefetchTables(record.getTile(b, problem)); });
+    b.ifThen(record.isTile(b), [&] {
+      QueryTile query = record.getTile(b, problem);
+      if (context.fetchesQuery())
+        loadQuery(round, query);
+      else if (context.queryRotation)
+        prefetchTables(query);
+    });
   });
+}
+
+void Producer::loadQuery(Value round, const QueryTile &query) {
+  load(context.queries, round, queryMap, context.tile.tileM,
+       {query.firstRow, query.head, query.batch});
 }
 
 Values Producer::buildTile(Value round, const QueryTile &query, Value number) {
@@ -134,23 +143,16 @@ Values Producer::buildTile(Value round, const QueryTile &query, Value number) {
   };
 
   Values position = walk.begin(b);
-  auto loadQuery = [&] {
-    load(context.queries, round, queryMap, context.tile.tileM,
-         {query.firstRow, query.head, query.batch});
-  };
   asLoader([&] {
-    // A kernel before this one may still be rotating q or k. Every block waits
-    // for it, so that this kernel ends after that one.
-    if (isRotatedBefore(problem.getOp().getQuery())) {
+    bool waits = isRotatedBefore(problem.getOp().getKey());
+    bool loadsQuery = !context.fetchesQuery();
+    if (loadsQuery && waits)
+      loadQuery(round, query);
+    if (waits)
       waitForPreviousKernel(b);
-    } else if (isRotatedBefore(problem.getOp().getKey())) {
-      loadQuery();
-      waitForPreviousKernel(b);
-      loadKey(position, number);
-      return loadStagedFor(position, number);
-    }
     loadKey(position, number);
-    loadQuery();
+    if (loadsQuery && !waits)
+      loadQuery(round, query);
     loadStagedFor(position, number);
   });
   Value nextRound = b.add(round, 1);

@@ -23,9 +23,11 @@ private:
   void buildRounds();
   /// The rounds of the spare warps.
   void buildTableRounds();
-  /// Hands over the tile of a round, and has what it needs of the rotation's
-  /// tables brought to the cache, a tile ahead: no one waits for memory then.
+  /// Hands over the tile of a round, and loads its Q or has what it needs of
+  /// the rotation's tables brought to the cache, a tile ahead: no one waits for
+  /// memory then.
   void handOver(Value round, const TileRecord &record);
+  void loadQuery(Value round, const QueryTile &query);
   void prefetchTables(const QueryTile &query);
   /// Loads the tiles of one query tile, the n-th key tile of the block being
   /// the first; returns the next round, the number of its first key tile, and
