@@ -25,12 +25,12 @@ module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK-LABEL: llvm.func @packed(
 // CHECK:         %[[CHUNKS:.*]] = arith.constant 512 : i32
 // CHECK:         scf.for {{.*}} to %[[CHUNKS]] step %c96_i32
-// CHECK-COUNT-2:   llvm.load {{.*}} : !llvm.ptr<1> -> vector<4xf32>
-// CHECK-COUNT-2:   llvm.store {{.*}} : vector<4xf32>, !llvm.ptr<3>
+// CHECK-COUNT-2:   nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
+// CHECK:           cp.async.mbarrier.arrive.noinc
 // CHECK:         setmaxregister increase
+// CHECK:         ldmatrix
 // CHECK:         arith.remui {{.*}}, %c32_i32
 // CHECK-COUNT-64: llvm.load {{.*}} : !llvm.ptr<3> -> vector<2xf32>
-// CHECK:         ldmatrix
 // CHECK-NOT:     llvm.load {{.*}} -> vector<8xf32>
 func.func @packed(%q: tensor<?x32x?x128xbf16>, %k: tensor<?x8x?x128xbf16>, %cos: tensor<?x64xf32>, %sin: tensor<?x64xf32>) -> tensor<?x32x?x128xbf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%k) rotate_q <half, offset = 0>(%cos, %sin) softmax {scale = 0.125 : f64}

@@ -10,14 +10,14 @@ module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK-LABEL: llvm.func @few_features(
 // CHECK:         %[[STEPS:.*]] = arith.constant 256 : i32
 // CHECK:         scf.for %{{.*}} to %[[STEPS]] step
-// CHECK-COUNT-2:   llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
-// CHECK:           llvm.store {{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<3>
+// CHECK:           nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
 // CHECK:           llvm.getelementptr %{{.*}}[5120]
-// CHECK:           llvm.store {{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<3>
+// CHECK:           nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
 // CHECK:         setmaxregister increase
+// CHECK-COUNT-8: ldmatrix
 // CHECK-COUNT-16: llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xf32>
 // CHECK-NOT:     llvm.load {{.*}} -> vector<2xf32>
-// CHECK:         ldmatrix
+// CHECK:         scf.while
 func.func @few_features(%q: tensor<?x32x?x128xbf16>, %k: tensor<?x8x?x128xbf16>, %cos: tensor<?x32xf32>, %sin: tensor<?x32xf32>) -> tensor<?x32x?x128xbf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%k) rotate_q <half, offset = 0>(%cos, %sin) softmax {scale = 0.125 : f64}
       : (tensor<?x32x?x128xbf16>, tensor<?x8x?x128xbf16>, tensor<?x8x?x128xbf16>, tensor<?x32xf32>, tensor<?x32xf32>) -> tensor<?x32x?x128xbf16>
@@ -28,12 +28,13 @@ func.func @few_features(%q: tensor<?x32x?x128xbf16>, %k: tensor<?x8x?x128xbf16>,
 // CHECK-LABEL: llvm.func @interleaved(
 // CHECK:         scf.for
 // CHECK:           llvm.load {{.*}} : !llvm.ptr<1> -> i32
-// CHECK-COUNT-2:   llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<4xf16>
+// CHECK-COUNT-2:   nvvm.cp.async.shared.global {{.*}}, 8, cache = ca
 // CHECK:         setmaxregister increase
 // CHECK-NOT:     llvm.load {{.*}} -> i32
+// CHECK-COUNT-6: ldmatrix
 // CHECK-COUNT-48: llvm.load {{.*}} {alignment = 2 : i64} : !llvm.ptr<3> -> f16
 // CHECK-NOT:     llvm.load {{.*}} -> f16
-// CHECK:         ldmatrix
+// CHECK:         scf.while
 func.func @interleaved(%q: tensor<?x32x?x96xbf16>, %k: tensor<?x8x?x96xbf16>, %cos: tensor<?x48xf16>, %sin: tensor<?x48xf16>, %p: tensor<?x?xi32>) -> tensor<?x32x?x96xbf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%k) rotate_q <interleaved, offset = 0>(%cos, %sin, positions %p) softmax {scale = 0.125 : f64}
       : (tensor<?x32x?x96xbf16>, tensor<?x8x?x96xbf16>, tensor<?x8x?x96xbf16>, tensor<?x48xf16>, tensor<?x48xf16>, tensor<?x?xi32>) -> tensor<?x32x?x96xbf16>
