@@ -44,14 +44,18 @@ QueryTile AttentionProblem::getQueryTile(KernelBuilder &b,
                                          const KernelTile &shape,
                                          Value headGroup, Value rowBlock,
                                          Value part) const {
-  QueryTile tile;
-  tile.part = part;
-  tile.firstRow = b.mul(rowBlock, shape.getRowsPerHead());
+  Value firstRow = b.mul(rowBlock, shape.getRowsPerHead());
   Value groups = b.divU(numHeads, shape.packedHeads);
-  tile.batch = b.divU(headGroup, groups);
-  tile.head = b.mul(b.remU(headGroup, groups), shape.packedHeads);
-  tile.keyHead = b.divU(tile.head, b.divU(numHeads, numKeyHeads));
-  return tile;
+  Value batch = b.divU(headGroup, groups);
+  Value head = b.mul(b.remU(headGroup, groups), shape.packedHeads);
+  return getQueryTileAt(b, batch, head, firstRow, part);
+}
+
+QueryTile AttentionProblem::getQueryTileAt(KernelBuilder &b, Value batch,
+                                           Value head, Value firstRow,
+                                           Value part) const {
+  Value keyHead = b.divU(head, b.divU(numHeads, numKeyHeads));
+  return {batch, head, keyHead, firstRow, splitsKeys() ? part : Value()};
 }
 
 QueryTile AttentionProblem::getRowsFrom(KernelBuilder &b,

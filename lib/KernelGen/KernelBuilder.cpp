@@ -199,6 +199,11 @@ Value KernelBuilder::shuffleXor(Value a, int64_t mask) {
                               NVVM::ShflKind::bfly, UnitAttr());
 }
 
+Value KernelBuilder::firstLane(Value a) {
+  return create<NVVM::ShflOp>(a.getType(), i32(-1), a, i32(0), i32(31),
+                              NVVM::ShflKind::idx, UnitAttr());
+}
+
 Value KernelBuilder::anyLane(Value condition) {
   return create<NVVM::VoteSyncOp>(getI1Type(), i32(-1), condition,
                                   NVVM::VoteSyncKind::any);

@@ -27,11 +27,19 @@ constexpr int64_t kPipelinedRegisters = 32;
 constexpr int64_t kProductRegisters = 30;
 /// Registers are handed out per warp in units of this.
 constexpr int64_t kRegisterUnit = 256;
+/// What lanes read at once of one row of staged tables, at most.
+constexpr int64_t kTableReadBytes = 32;
 } // namespace
 
 PaddedHeadDims::PaddedHeadDims(int64_t headDim, int64_t valueHeadDim)
     : qk(llvm::alignTo(headDim, kHeadDimMultiple)),
       v(llvm::alignTo(valueHeadDim, kHeadDimMultiple)) {}
+
+bool mlir::attnfuse::arePairsInLanes(Pairing pairing, int64_t width) {
+  constexpr int64_t kGroupColumns = 8;
+  int64_t together = pairing == Pairing::Half ? width / 2 : width;
+  return together % kGroupColumns == 0;
+}
 
 bool mlir::attnfuse::isPackedEvenly(int64_t tileM, int64_t heads) {
   if (heads == 1)
@@ -78,14 +86,16 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   valueBytes = tile.tileN * vColumns * kElementBytes;
   stagedBytes = keyPanels * getStagedPanelBytes(traits.staging, tile.tileM);
   int64_t outputBytes = tile.tileM * vColumns * kElementBytes;
-  int64_t barrierBytes = 8 * getNumBarriers();
+  int64_t queryTileBytes = kQueryTileStages * kQueryTileBytes;
+  int64_t controlBytes = queryTileBytes + 8 * getNumBarriers();
 
   k = q + queryBytes;
   v = k + stages * keyBytes;
   staged = v + stages * valueBytes;
-  // In this order: a buffer of its own for the output, then a second stage.
+  // In this order: a buffer of its own for the output, a second stage, and
+  // tables of the rotation.
   auto fits = [&](int64_t stagedTiles, int64_t ownOutput) {
-    return staged + stagedTiles * stagedBytes + ownOutput + barrierBytes <=
+    return staged + stagedTiles * stagedBytes + ownOutput + controlBytes <=
            target.maxSharedPerBlock;
   };
   outputReplacesQuery = !fits(1, outputBytes) && outputBytes <= queryBytes;
@@ -93,8 +103,22 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   stagedStages = fits(stages, ownOutput) ? stages : 1;
   int64_t end = staged + stagedStages * stagedBytes;
   output = outputReplacesQuery ? q : end;
-  barriers = end + ownOutput;
-  size = barriers + barrierBytes;
+  // An odd multiple of what is read at once, so that the 8 rows that a warp
+  // reads from lie in different banks.
+  tablePitch = llvm::alignTo(traits.queryTableRowBytes + kTableReadBytes,
+                             2 * kTableReadBytes) -
+               kTableReadBytes;
+  tables = end + ownOutput;
+  // With one computing warpgroup a block has few tiles, and rotates at once.
+  bool mayHaveTables = traits.queryTableRowBytes && !traits.rotatesKeys &&
+                       tile.qInRegisters && !outputReplacesQuery &&
+                       tile.warps > kWarpgroupWarps;
+  tableBytes = mayHaveTables ? 2 * tile.getRowsPerHead() * tablePitch : 0;
+  if (tables + tableBytes + controlBytes > target.maxSharedPerBlock)
+    tableBytes = 0;
+  queryTiles = tables + tableBytes;
+  barriers = queryTiles + queryTileBytes;
+  size = queryTiles + controlBytes;
 }
 
 RoleRegisters RoleRegisters::get(int64_t computingWarpgroups,

@@ -162,24 +162,35 @@ def more_heads_than_a_launch_grid_has(runner):
 
 @gpu_trap
 def more_tiles_than_blocks(runner):
-    """Blocks compute several tiles each, of more heads than the cache holds. Some heads against the oracle, all
-    others for what is left of the poison."""
-    with table_rows(1200):
-        rope = {"pairing": "half", "width": 128, "table_type": "f32", "q_offset": 0, "k_offset": 0, "sides": "qk",
-                "offset": False, "positions": None}
-        for heads, d, chain, turned in (
-            (90, 64, [causal()], None), (50, 128, [causal("top_left")], rope), (50, 128, [], rope),
-            (90, 64, [window(300, 0)], None), (90, 32, [alibi(), causal()], None),
-        ):
-            for nq, nkv in ((1100, 1100), (1190, 1000)):
-                v = variant("f16", hq=heads, d=d, chain=chain, rope=turned)
+    """Blocks compute several tiles each, of more heads than the cache holds, with heads that share a tile and
+    without, and with every way of rotating q. Some heads against the oracle, all others for what is left of the
+    poison."""
+    rope = {"pairing": "half", "width": 128, "table_type": "f32", "q_offset": 0, "k_offset": 0, "sides": "qk",
+            "offset": False, "positions": None}
+    partial = dict(rope, pairing="interleaved", width=64, table_type="bf16", q_offset=3, offset=True)
+    placed = dict(rope, width=96, sides="q", positions="BN")
+    cases = [  # heads, query heads of a key head, head size, masks, rotation, lengths
+        (90, 1, 64, [causal()], None, 2), (50, 1, 128, [causal("top_left")], rope, 2), (50, 1, 128, [], rope, 2),
+        (90, 1, 64, [window(300, 0)], None, 2), (90, 1, 32, [alibi(), causal()], None, 2),
+        (96, 4, 128, [causal()], rope, 2), (96, 4, 128, [], partial, 1), (96, 8, 96, [window(200, 40)], placed, 1),
+        (96, 2, 128, [causal()], rope, 1), (96, 4, 128, [causal("top_left"), alibi()], None, 1),
+        (96, 4, 64, [causal()], dict(rope, width=64), 1), (96, 4, 192, [], dict(rope, width=192), 1),
+    ]
+    with table_rows(1300):
+        for heads, group, d, chain, turned, count in cases:
+            for nq, nkv in ((1100, 1100), (1190, 1000))[:count]:
+                v = variant("f16", hq=heads, hkv=heads // group, d=d, chain=chain, rope=turned)
                 arrays, output, lse = run(runner, v, sizes(2, nq, nkv))
-                where = f"{heads} heads of {d}, {[op['op'] for op in chain]}, {nq}x{nkv}"
+                where = f"{heads} heads of {d}, {group} of a key head, {[op['op'] for op in chain]}, {nq}x{nkv}"
                 if not np.isfinite(output).all():
                     return f"{where}: rows were not written"
-                for batch, head in ((0, 0), (0, heads - 1), (1, heads // 2), (1, heads - 1)):
+                for batch, head in ((0, 0), (0, heads - 1), (1, heads // 2 + 1), (1, heads - 1)):
                     place = np.s_[batch : batch + 1, head : head + 1]
-                    part = dict(arrays, **{name: arrays[name][place] for name in "qkv"})
+                    key_place = np.s_[batch : batch + 1, head // group : head // group + 1]
+                    part = dict(arrays, q=arrays["q"][place], k=arrays["k"][key_place], v=arrays["v"][key_place])
+                    for name in ("q_positions", "k_positions"):
+                        if name in part:
+                            part[name] = part[name][batch : batch + 1]
                     alone = dict(v, hq=1, hkv=1)
                     part["slopes"] = oracle.standard_slopes(heads)[head : head + 1]
                     wrong = harness.compare_with_oracle(runner, alone, part, output[place], lse[place])

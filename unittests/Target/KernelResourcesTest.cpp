@@ -8,6 +8,7 @@
 #include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/Target/TargetInfo.h"
 #include <gtest/gtest.h>
+#include <set>
 
 using namespace mlir::attnfuse;
 
@@ -101,7 +102,10 @@ TEST(KernelResources, PipelinedPlanHasAlignedTilesThatDoNotOverlap) {
       EXPECT_EQ(plan.k, plan.queryBytes);
       EXPECT_EQ(plan.v, plan.k + 2 * plan.keyBytes);
       EXPECT_EQ(plan.outputReplacesQuery, plan.output == plan.q);
-      EXPECT_GE(plan.barriers, plan.v + 2 * plan.valueBytes);
+      EXPECT_EQ(plan.queryTiles % kQueryTileBytes, 0);
+      EXPECT_GE(plan.queryTiles, plan.v + 2 * plan.valueBytes);
+      EXPECT_EQ(plan.barriers,
+                plan.queryTiles + kQueryTileStages * kQueryTileBytes);
       EXPECT_EQ(plan.size, plan.barriers + 8 * plan.getNumBarriers());
     }
 }
@@ -119,6 +123,62 @@ TEST(KernelResources, RolesShareTheRegistersOfAnSm) {
         EXPECT_LE(128 * blocks * (registers.load + groups * registers.compute),
                   65536);
       }
+}
+
+TEST(KernelResources, PairsInLanes) {
+  for (int64_t width : {16, 32, 48, 128})
+    EXPECT_TRUE(arePairsInLanes(Pairing::Half, width)) << width;
+  for (int64_t width : {2, 8, 24, 40})
+    EXPECT_FALSE(arePairsInLanes(Pairing::Half, width)) << width;
+  for (int64_t width : {8, 24, 128})
+    EXPECT_TRUE(arePairsInLanes(Pairing::Interleaved, width)) << width;
+  for (int64_t width : {2, 12})
+    EXPECT_FALSE(arePairsInLanes(Pairing::Interleaved, width)) << width;
+}
+
+TEST(KernelResources, TablesAreStagedWhereTheyFitAndHelp) {
+  TargetInfo target = llvm::cantFail(lookupTarget("h200"));
+  KernelTraits traits{PaddedHeadDims(128, 128)};
+  traits.queryTableRowBytes = 256;
+  KernelTile tile{128, 128, 8, true, KernelPipeline()};
+  tile.packedHeads = 4;
+  auto getBytes = [&] {
+    PipelinedMemoryPlan plan(traits, tile, target);
+    EXPECT_LE(plan.size, target.maxSharedPerBlock);
+    EXPECT_EQ(plan.queryTiles, plan.tables + plan.tableBytes);
+    return plan.tableBytes;
+  };
+  EXPECT_EQ(getBytes(), 2 * 32 * (256 + 32));
+  traits.rotatesKeys = true; // by the warps that would bring them
+  EXPECT_EQ(getBytes(), 0);
+  traits.rotatesKeys = false;
+  tile.qInRegisters = false;
+  EXPECT_EQ(getBytes(), 0);
+  tile.qInRegisters = true;
+  tile.packedHeads = 1; // 128 positions
+  EXPECT_EQ(getBytes(), 0);
+  tile.packedHeads = 4;
+  traits.queryTableRowBytes = 0;
+  EXPECT_EQ(getBytes(), 0);
+}
+
+TEST(KernelResources, StagedTableRowsLieInDifferentBanks) {
+  TargetInfo target = llvm::cantFail(lookupTarget("h200"));
+  KernelTraits traits{PaddedHeadDims(128, 128)};
+  KernelTile tile{128, 128, 8, true, KernelPipeline()};
+  tile.packedHeads = 8;
+  for (int64_t rowBytes = 8; rowBytes <= 256; rowBytes += 8) {
+    traits.queryTableRowBytes = rowBytes;
+    PipelinedMemoryPlan plan(traits, tile, target);
+    EXPECT_EQ(plan.tableBytes, 2 * 16 * plan.tablePitch);
+    EXPECT_GE(plan.tablePitch, rowBytes);
+    EXPECT_LT(plan.tablePitch, rowBytes + 64);
+    // 8 rows, 32 bytes of each, in two accesses of 128 bytes.
+    std::set<int64_t> places;
+    for (int64_t row = 0; row < 8; ++row)
+      places.insert(row * plan.tablePitch % 256 / 32);
+    EXPECT_EQ(places.size(), 8u) << rowBytes;
+  }
 }
 
 TEST(KernelResources, PipelinedPlanFollowsTheMachine) {

@@ -60,6 +60,10 @@ public:
   QueryTile getQueryTile(KernelBuilder &b, const KernelTile &shape,
                          Value headGroup, Value rowBlock,
                          Value part = {}) const;
+  /// The same by its batch entry, head and row, which are known already.
+  /// `part` is ignored where keys are not split.
+  QueryTile getQueryTileAt(KernelBuilder &b, Value batch, Value head,
+                           Value firstRow, Value part) const;
   /// Where row `tileRow` of the tile is: `head` and `firstRow` of its own.
   QueryTile getRowsFrom(KernelBuilder &b, const KernelTile &shape,
                         QueryTile tile, Value tileRow) const;

@@ -115,6 +115,8 @@ public:
   /// Blocks in the grid.
   Value gridSize();
   Value shuffleXor(Value a, int64_t mask);
+  /// The i32 that lane 0 has, in all lanes of the warp.
+  Value firstLane(Value a);
   void barrier();
   /// Whether the condition holds in any lane of the warp.
   Value anyLane(Value condition);

@@ -29,6 +29,12 @@ constexpr int64_t kHeadDimMultiple = 16;
 constexpr int64_t kWarpgroupWarps = 4;
 constexpr int64_t kWarpgroupRows = 64;
 constexpr int64_t kWarpgroupThreads = kWarpgroupWarps * kWarpSize;
+/// Warps of the loading warpgroup that load nothing, all but the first.
+constexpr int64_t kSpareLoaderWarps = kWarpgroupWarps - 1;
+/// Bytes of the record of a query tile that the loading thread hands to the
+/// computing warps (Sm90/TileHandoff.h), and how many records there is room
+/// for.
+constexpr int64_t kQueryTileBytes = 16, kQueryTileStages = 2;
 /// 16-bit columns of a panel, 128 bytes, and the bytes after which the pattern
 /// of its swizzle repeats.
 constexpr int64_t kPanelColumns = 64, kSwizzleBytes = 1024;
@@ -50,7 +56,14 @@ struct KernelTraits {
   /// Whether K is rotated in the kernel.
   bool rotatesKeys = false;
   Staging staging = Staging::None;
+  /// Bytes of one row of a table of Q's rotation, where it can be done in
+  /// registers; else 0.
+  int64_t queryTableRowBytes = 0;
 };
+
+/// Whether both features of every pair are in one lane, where a warp has rows
+/// as the A operand of a product: a lane has 2 columns of every 8.
+bool arePairsInLanes(Pairing pairing, int64_t width);
 
 /// `#attnfuse.pipeline` without MLIR.
 struct KernelPipeline {
@@ -118,19 +131,28 @@ struct PipelinedMemoryPlan {
   /// 64 x v elements for each warpgroup; in place of q where both do not fit.
   int64_t output;
   bool outputReplacesQuery;
+  /// What both tables of Q's rotation have for the positions of a query tile:
+  /// rows of `tablePitch` bytes. 0 bytes where Q is rotated in shared memory,
+  /// among others because there is no room for them.
+  int64_t tables, tablePitch, tableBytes;
+  /// kQueryTileStages records of kQueryTileBytes.
+  int64_t queryTiles;
   int64_t barriers; ///< 8 bytes each.
   int64_t size;     ///< Bytes in all.
 
   // Barriers by index; a ring has one a stage.
-  static constexpr int64_t kQueryFull = 0, kQueryEmpty = 1;
-  int64_t getKeyFull() const { return 2; }
-  int64_t getKeyEmpty() const { return 2 + stages; }
-  int64_t getKeyRotated() const { return 2 + 2 * stages; }
-  int64_t getValueFull() const { return 2 + 3 * stages; }
-  int64_t getValueEmpty() const { return 2 + 4 * stages; }
-  int64_t getStagedFull() const { return 2 + 5 * stages; }
-  int64_t getStagedEmpty() const { return 2 + 6 * stages; }
-  int64_t getNumBarriers() const { return 2 + 7 * stages; }
+  static constexpr int64_t kQueryFull = 0, kQueryEmpty = 1, kTablesFull = 2,
+                           kTablesEmpty = 3, kQueryTileFull = 4,
+                           kQueryTileEmpty = kQueryTileFull + kQueryTileStages,
+                           kFixed = kQueryTileEmpty + kQueryTileStages;
+  int64_t getKeyFull() const { return kFixed; }
+  int64_t getKeyEmpty() const { return kFixed + stages; }
+  int64_t getKeyRotated() const { return kFixed + 2 * stages; }
+  int64_t getValueFull() const { return kFixed + 3 * stages; }
+  int64_t getValueEmpty() const { return kFixed + 4 * stages; }
+  int64_t getStagedFull() const { return kFixed + 5 * stages; }
+  int64_t getStagedEmpty() const { return kFixed + 6 * stages; }
+  int64_t getNumBarriers() const { return kFixed + 7 * stages; }
   int64_t stages;
 };
 

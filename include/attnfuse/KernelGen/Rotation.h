@@ -57,6 +57,18 @@ public:
   Values loadTable(KernelBuilder &b, Value table, Value row, Value column,
                    int64_t size) const;
 
+  /// Pointer to an element of a table.
+  Value getTablePtr(KernelBuilder &b, Value table, Value row,
+                    Value column) const;
+  /// Calls `body` for each table with the range of global memory in which the
+  /// rows lie that `count` neighbouring sequence indices need, `firstRow` among
+  /// the `numRows` of the sequence: address, i64, and size, i32, multiples of
+  /// 16 bytes. Emits nothing where an operand gives the positions; at run time,
+  /// leaves out tables whose rows are far apart.
+  void forEachTableRange(KernelBuilder &b, Value firstRow, int64_t count,
+                         Value numRows, Value batch,
+                         function_ref<void(Value, Value)> body) const;
+
   /// Of unit `unit` of the row, by the tables' row.
   Tables loadTables(KernelBuilder &b, Value unit, Value tableRow) const;
   Features loadFeatures(KernelBuilder &b, Value unit,
@@ -101,6 +113,51 @@ public:
 private:
   RowRotation rows;
   int64_t threads, unitsAtOnce;
+};
+
+/// What both tables have for `rows` positions, in shared memory: rows of
+/// `pitch` bytes from `base` on, those of cos before those of sin.
+struct StagedTables {
+  Value base;
+  int64_t pitch, rows;
+};
+
+/// Rotates rows that a warp has in registers, as the A operand of a product:
+/// 16 rows, by 16 columns four registers of two elements (PTX ISA,
+/// mma.m16n8k16). Lane l has columns 2 (l mod 4) and the next, of every 8, of
+/// rows l / 4 and l / 4 + 8. For rotations of which arePairsInLanes holds.
+class FragmentRotation {
+public:
+  FragmentRotation(RotationOperands operands, Type elementType, KernelAbi &abi)
+      : rows(operands, elementType, abi), operands(operands),
+        elementType(elementType) {}
+
+  /// Emits a copy of 8 or 16 bytes, at a multiple of them, from global to
+  /// shared memory.
+  using Copy = function_ref<void(Value to, Value from, int64_t bytes)>;
+
+  /// Copies the tables' rows for sequence indices `firstRow` on, of `numRows`
+  /// in the sequence of batch entry `batch`. `thread` is one of `threads`,
+  /// which share the work, by calls of `copy`; the caller synchronises.
+  void stageTables(KernelBuilder &b, const StagedTables &staged, Value firstRow,
+                   Value numRows, Value batch, Value thread, int64_t threads,
+                   Copy copy) const;
+  /// What `lane` needs for its rows, the staged ones `row` and `row` + 8:
+  /// vectors as they are in memory.
+  Values loadTables(KernelBuilder &b, const StagedTables &staged, Value row,
+                    Value lane) const;
+  /// Rotates the first columns of `fragments`, in place, by what loadTables
+  /// gave.
+  void rotate(KernelBuilder &b, MutableArrayRef<Value> fragments,
+              ArrayRef<Value> tables) const;
+
+private:
+  /// Groups of 8 columns that tables are loaded for.
+  int64_t getNumGroups() const;
+
+  RowRotation rows;
+  RotationOperands operands;
+  Type elementType;
 };
 
 } // namespace mlir::attnfuse::kernelgen

@@ -50,6 +50,7 @@ struct ScheduleProblem {
   /// alone tensor maps can be made.
   bool allowsTensorMaps = true;
 
+  /// Without the tables of Q's rotation, which only take what memory is left.
   KernelTraits getTraits() const { return {dims, rotatesKeys, staging}; }
 };
 

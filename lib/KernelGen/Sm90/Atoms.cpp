@@ -39,6 +39,15 @@ void sm90::waitBarrier(KernelBuilder &b, Value barrier, Value parity) {
            "[$0], $1; @p bra X; bra W; X: }",
            "r,r", {barrier, parity});
 }
+void sm90::waitBarrierAfter(KernelBuilder &b, Value barrier, Value parity,
+                            Value value) {
+  emitText(b,
+           "{ .reg .pred p; .reg .b32 t; setp.lt.f32 p, $2, 0f00000000; "
+           "selp.b32 t, 1, 0, p; xor.b32 t, t, $1; "
+           "W: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], t; @p bra X; "
+           "bra W; X: }",
+           "r,r,f", {barrier, parity, value});
+}
 void sm90::arrive(KernelBuilder &b, Value barrier) {
   emitText(b, "mbarrier.arrive.shared::cta.b64 _, [$0];", "r", barrier);
 }
@@ -75,6 +84,23 @@ void sm90::loadBox(KernelBuilder &b, Value shared, Value map, ValueRange at,
            "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::"
            "complete_tx::bytes [$0], [$1, {$2, $3, $4, $5}], [$6];",
            "r,l,r,r,r,r,r", {shared, map, at[0], at[1], at[2], at[3], barrier});
+}
+void sm90::copyAsync(KernelBuilder &b, Value shared, Value global,
+                     int64_t bytes) {
+  // What is read once by a block need not pass the L1 cache, but smaller copies
+  // have to.
+  b.create<NVVM::CpAsyncOp>(shared, global, bytes,
+                            bytes == 16 ? NVVM::LoadCacheModifierKind::CG
+                                        : NVVM::LoadCacheModifierKind::CA,
+                            Value());
+}
+void sm90::arriveAfterCopies(KernelBuilder &b, Value barrier) {
+  emitText(b, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "r",
+           barrier);
+}
+void sm90::prefetchToCache(KernelBuilder &b, Value address, Value bytes) {
+  emitText(b, "cp.async.bulk.prefetch.L2.global [$0], $1;", "l,r",
+           {address, bytes});
 }
 void sm90::storeBox(KernelBuilder &b, Value map, ValueRange at, Value shared) {
   emitText(b,

@@ -51,6 +51,11 @@ BlockContext::BlockContext(KernelBuilder &b, AttentionOp op,
       shared(b.create<LLVM::PtrToIntOp>(b.getI32Type(),
                                         getSharedBase(b, sharedMemory))),
       thread(b.threadId()), warpgroup(b.divU(thread, kWarpgroupThreads)),
+      handoff(getRing(b, shared, plan, plan.queryTiles, kQueryTileBytes,
+                      plan.kQueryTileFull, plan.kQueryTileEmpty,
+                      kQueryTileStages)),
+      tables(getRing(b, shared, plan, plan.tables, plan.tableBytes,
+                     plan.kTablesFull, plan.kTablesEmpty, 1)),
       queries(getRing(b, shared, plan, plan.q, plan.queryBytes, plan.kQueryFull,
                       plan.kQueryEmpty, 1)),
       keys(getRing(b, shared, plan, plan.k, plan.keyBytes, plan.getKeyFull(),
@@ -73,6 +78,13 @@ Value BlockContext::getSharedPtr(KernelBuilder &b, int64_t byteOffset) const {
   return b.offsetPtr(getSharedBase(b, sharedMemory), byteOffset);
 }
 
+StagedTables BlockContext::getStagedTables(KernelBuilder &b) const {
+  return {getSharedPtr(b, plan.tables), plan.tablePitch, tile.getRowsPerHead()};
+}
+FragmentRotation BlockContext::getFragmentRotation() const {
+  return {queryRotation, problem.getElementType(), problem.getAbi()};
+}
+
 void BlockContext::initBarriers(KernelBuilder &b) const {
   Part part(b, "barriers");
   b.ifThen(b.eq(thread, 0), [&] {
@@ -82,6 +94,12 @@ void BlockContext::initBarriers(KernelBuilder &b) const {
       ring.initFull(b, 1);
       ring.initEmpty(b, consumers);
     };
+    init(handoff.getRing(),
+         tile.warps + (stagesTables() ? kSpareLoaderWarps : 0));
+    if (stagesTables()) {
+      tables.initFull(b, kSpareLoaderWarps * kWarpSize);
+      tables.initEmpty(b, tile.warps);
+    }
     init(queries,
          outputReplacesQuery() ? getComputingWarpgroups() : tile.warps);
     init(keys, tile.warps);

@@ -13,7 +13,7 @@
 #include "attnfuse/KernelGen/KernelResources.h"
 #include "attnfuse/KernelGen/Rotation.h"
 #include "attnfuse/KernelGen/SharedLayout.h"
-#include "attnfuse/KernelGen/Sm90/StageRing.h"
+#include "attnfuse/KernelGen/Sm90/TileHandoff.h"
 #include "attnfuse/KernelGen/Sm90/TileOrder.h"
 #include "attnfuse/Target/TargetInfo.h"
 
@@ -39,6 +39,18 @@ struct BlockContext {
   bool outputReplacesQuery() const {
     return stagesOutput() && plan.outputReplacesQuery;
   }
+  /// Whether Q is in registers before its tile begins: where nothing is left to
+  /// be done in shared memory, and its place is free for the tile after it.
+  bool fetchesQuery() const {
+    return tile.qInRegisters && !outputReplacesQuery() &&
+           (!queryRotation || stagesTables());
+  }
+  /// Whether Q is rotated in registers, and not in shared memory: by tables
+  /// that spare warps of the loading warpgroup bring there.
+  bool stagesTables() const { return plan.tableBytes != 0; }
+  /// Those tables, and what stages and applies them; only if there are some.
+  StagedTables getStagedTables(KernelBuilder &b) const;
+  FragmentRotation getFragmentRotation() const;
   Value getSharedPtr(KernelBuilder &b, int64_t byteOffset) const;
 
   KernelTile tile;
@@ -55,7 +67,8 @@ struct BlockContext {
   LLVM::GlobalOp sharedMemory;
   Value shared; ///< i32 address of the block's memory
   Value thread, warpgroup;
-  StageRing queries, keys, values;
+  TileHandoff handoff;
+  StageRing tables, queries, keys, values;
   /// Like `keys`, with the barriers of rotated tiles; the same without a
   /// rotation.
   StageRing readyKeys;

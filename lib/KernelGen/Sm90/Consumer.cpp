@@ -23,6 +23,9 @@ static constexpr int64_t kTurnThreads = 2 * kWarpgroupThreads;
 static int64_t getUnitsAtOnce(const RoleRegisters &registers) {
   return registers.compute > 200 ? 4 : 1;
 }
+/// Chains of dependent operations, of each row, that look for numbers that are
+/// not finite.
+static constexpr int64_t kProbeChains = 2;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// References of rows in which no sum has been bounded (docs/spec.md) are
@@ -43,6 +46,8 @@ Values Consumer::LoopState::flatten() const {
   values.append(largest);
   values.append(weights);
   values.append(output);
+  values.append(factors);
+  values.append(ahead);
   return values;
 }
 
@@ -55,6 +60,8 @@ Consumer::LoopState Consumer::LoopState::unflatten(ValueRange values,
   state.largest = takeFront(values, like.largest.size());
   state.weights = takeFront(values, like.weights.size());
   state.output = takeFront(values, like.output.size());
+  state.factors = takeFront(values, like.factors.size());
+  state.ahead = takeFront(values, like.ahead.size());
   return state;
 }
 
@@ -110,6 +117,11 @@ Consumer::Consumer(KernelBuilder &b, const BlockContext &context)
 // The rounds of a block
 //===----------------------------------------------------------------------===//
 
+/// Of what has been fetched ahead.
+static TileRecord getRecord(ValueRange ahead) {
+  return {ahead.take_front(TileRecord::kWords)};
+}
+
 void Consumer::build() {
   increaseRegisters(b, context.registers.compute);
   {
@@ -148,93 +160,139 @@ void Consumer::build() {
   if (hasTurns())
     b.ifThen(b.eq(group, 0), [&] { arriveNamed(b, turn, kTurnThreads); });
 
-  context.order.forEachTile(
-      b, [&](Value round, const QueryTile &tile, Value number) {
-        query = tile;
-        groupRows = problem.getRowsFrom(b, context.tile, tile,
-                                        b.mul(group, kWarpgroupRows));
-        ownRows = problem.getRowsFrom(b, context.tile, tile, tileRow);
-        return buildTile(round, number);
+  // Carries the round, the number of the block's next key tile, and what is
+  // known of the round's query tile.
+  Values init{b.i32(0), b.i32(0)};
+  init.append(fetchAhead(b.i32(0)));
+  b.whileLoop(
+      init,
+      [&](ValueRange state) {
+        return getRecord(state.drop_front(2)).isTile(b);
+      },
+      [&](ValueRange state) {
+        return buildTile(state[0], state[1], state.drop_front(2));
       });
   if (context.stagesOutput())
     waitStoresReadIf(b, isGroupLeader);
 }
 
-Value Consumer::buildTile(Value round, Value number) {
+Values Consumer::fetchAhead(Value round) {
+  Part part(b, "ahead");
+  TileRecord record = context.handoff.take(b, round, isWarpLeader);
+  Values ahead = record.words;
+  if (!context.fetchesQuery())
+    return ahead;
+  // Without a next tile nothing is waited for, and what is there is read: no
+  // branch may part a product from its end.
+  Value isTile = record.isTile(b);
+  auto waitFull = [&](const StageRing &ring) {
+    const StageRing &here = context.handoff.getRing();
+    waitBarrier(
+        b, b.select(isTile, ring.getFull(b, round), here.getFull(b, round)),
+        b.select(isTile, ring.getParity(b, round), here.getParity(b, round)));
+  };
+  auto release = [&](const StageRing &ring) {
+    syncWarp(b);
+    ring.releaseIf(b, isWarpLeader, round);
+  };
+  waitFull(context.queries);
+  Values fragments = loadQuery();
+  release(context.queries);
+  if (context.stagesTables()) {
+    FragmentRotation rotation = context.getFragmentRotation();
+    waitFull(context.tables);
+    Values tables = rotation.loadTables(
+        b, context.getStagedTables(b),
+        b.remU(tileRow, context.tile.getRowsPerHead()), lane);
+    release(context.tables);
+    rotation.rotate(b, fragments, tables);
+    fragments = b.pin(fragments);
+  }
+  ahead.append(fragments);
+  return ahead;
+}
+
+Values Consumer::buildTile(Value round, Value number, ValueRange ahead) {
+  query = getRecord(ahead).getTile(b, problem);
+  groupRows =
+      problem.getRowsFrom(b, context.tile, query, b.mul(group, kWarpgroupRows));
+  ownRows = problem.getRowsFrom(b, context.tile, query, tileRow);
   walk = problem.getWalk(b, context.tile, query);
   scoreTile.emplace(problem, ownRows, scoreShape, ownRows.firstRow, tileColumn);
   outputRows.emplace(problem, ownRows, outputShape, ownRows.firstRow,
                      tileColumn);
-  buildQuery(round);
+  buildQuery(round, ahead);
 
   LoopState state;
   state.position = walk->begin(b);
   state.number = number;
   state.rows.assign(scoreShape.getNumRows(), normalizer.getInitial(b));
-  if (tracksLargest())
-    state.largest.assign(
-        context.stagedOperand->perQuery ? scoreShape.getNumRows() : 1,
-        b.i32(getNegativeInfinities(
-            context.stagedOperand->load->getResult(0).getType())));
   state.output.assign(outputShape.getSize(), b.f32(0));
   // Without a visible key the output is 0.
+  state.factors.assign(scoreShape.getNumRows(), b.f32(0));
+  state.ahead = ahead;
   Values end = b.ifElse(
       walk->isValid(b, state.position), ValueRange(state.flatten()).getTypes(),
-      [&] {
-        LoopState here = buildFirstStep(state);
-        // In the order of the walk; see TileWalk.
-        const BandLimits &limits = problem.limits;
-        if (limits.upper)
-          here = buildSteps(here, TileKind::Boundary, /*untilEnd=*/false);
-        here = buildSteps(here, TileKind::Inner,
-                          /*untilEnd=*/!limits.upper && !limits.lower);
-        if (limits.lower)
-          here = buildSteps(here, TileKind::Boundary, /*untilEnd=*/true);
-        buildLastProduct(here, round);
-        here.weights.clear();
-        return here.flatten();
-      },
+      [&] { return buildKeys(state, round).flatten(); },
       [&] {
         releaseQuery(round);
-        return state.flatten();
+        LoopState here = state;
+        here.ahead = fetchAhead(b.add(round, 1));
+        return here.flatten();
       });
   state = LoopState::unflatten(end, state);
   buildEpilogue(state, round);
-  return state.number;
+  Values next{b.add(round, 1), state.number};
+  next.append(state.ahead);
+  return next;
 }
 
-void Consumer::buildQuery(Value round) {
-  Part part(b, "query");
-  if (!context.queryRotation)
-    context.queries.waitFull(b, round);
-  Value tile = b.add(context.queries.getTile(b, b.i32(0)),
-                     b.mul(group, kGroupPanelBytes));
-  if (context.queryRotation) {
-    Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
-                                b.mul(group, kGroupPanelBytes));
-    TileRotation(context.queryRotation, problem.getElementType(),
-                 problem.getAbi(), kWarpgroupThreads,
-                 getUnitsAtOnce(context.registers))
-        .emit(b, context.queryLayout, pointer, kWarpgroupRows,
-              context.tile.getRowsPerHead(), groupRows.firstRow, problem.nq,
-              query.batch, groupThread,
-              [&] { context.queries.waitFull(b, round); });
-    fenceAsyncProxy(b);
-    syncNamed(b, groupBarrier, kWarpgroupThreads);
-  }
-  if (!context.tile.qInRegisters) {
-    queryOperand = {getDescriptor(b, tile, kDescriptorUnit)};
-    return;
-  }
-  queryOperand.clear();
-  Value lanes = b.add(tile, matrixOffset);
+void Consumer::rotateTile(Value round) {
+  Value pointer = b.offsetPtr(context.getSharedPtr(b, context.plan.q),
+                              b.mul(group, kGroupPanelBytes));
+  TileRotation(context.queryRotation, problem.getElementType(),
+               problem.getAbi(), kWarpgroupThreads,
+               getUnitsAtOnce(context.registers))
+      .emit(b, context.queryLayout, pointer, kWarpgroupRows,
+            context.tile.getRowsPerHead(), groupRows.firstRow, problem.nq,
+            query.batch, groupThread,
+            [&] { context.queries.waitFull(b, round); });
+  fenceAsyncProxy(b);
+  syncNamed(b, groupBarrier, kWarpgroupThreads);
+}
+
+Value Consumer::getQueryTile() {
+  return b.add(context.queries.getTile(b, b.i32(0)),
+               b.mul(group, kGroupPanelBytes));
+}
+
+Values Consumer::loadQuery() {
+  Values fragments;
+  Value lanes = b.add(getQueryTile(), matrixOffset);
   for (int64_t column = 0; column < context.dims.qk; column += kMmaK) {
     Value address = b.xorI(lanes, column % kPanelColumns * 2);
     address = b.add(address,
                     column / kPanelColumns * context.tile.tileM * kPanelPitch);
-    llvm::append_range(queryOperand, loadMatrix(b, address));
+    llvm::append_range(fragments, loadMatrix(b, address));
   }
-  queryOperand = b.pin(queryOperand);
+  return b.pin(fragments);
+}
+
+void Consumer::buildQuery(Value round, ValueRange ahead) {
+  Part part(b, "query");
+  if (context.fetchesQuery()) {
+    queryOperand = Values(ahead.drop_front(TileRecord::kWords));
+    return;
+  }
+  if (context.queryRotation)
+    rotateTile(round);
+  else
+    context.queries.waitFull(b, round);
+  if (!context.tile.qInRegisters) {
+    queryOperand = {getDescriptor(b, getQueryTile(), kDescriptorUnit)};
+    return;
+  }
+  queryOperand = loadQuery();
   if (!context.outputReplacesQuery()) {
     syncWarp(b);
     context.queries.releaseIf(b, isWarpLeader, round);
@@ -267,6 +325,31 @@ Values Consumer::buildWeightedSum(const LoopState &state, Value number,
   return outputProduct.emit(
       b, state.output, state.weights,
       b.add(valueDescriptor, b.divU(slot, kDescriptorUnit)));
+}
+
+Consumer::LoopState Consumer::buildKeys(LoopState state, Value round) {
+  // Known only after the last step.
+  state.factors.clear();
+  state.ahead.clear();
+  if (tracksLargest())
+    state.largest.assign(
+        context.stagedOperand->perQuery ? scoreShape.getNumRows() : 1,
+        b.i32(getNegativeInfinities(
+            context.stagedOperand->load->getResult(0).getType())));
+  state = buildFirstStep(state);
+  // In the order of the walk; see TileWalk.
+  const BandLimits &limits = problem.limits;
+  if (limits.upper)
+    state = buildSteps(state, TileKind::Boundary, /*untilEnd=*/false);
+  state = buildSteps(state, TileKind::Inner,
+                     /*untilEnd=*/!limits.upper && !limits.lower);
+  if (limits.lower)
+    state = buildSteps(state, TileKind::Boundary, /*untilEnd=*/true);
+  buildLastProduct(state, round);
+  // Of use only in steps.
+  state.largest.clear();
+  state.weights.clear();
+  return state;
 }
 
 /// The first tile of the walk may always be a boundary tile.
@@ -345,10 +428,12 @@ void Consumer::buildStep(LoopState &state, TileKind kind) {
   // only the loop of a wait on a barrier ends a block: without one, nothing
   // runs while the product with V does.
   auto betweenRows = [&] {
+    Value sum = state.rows.front().sum;
     if (productWait == ProductWait::WithNextKey)
-      waitNextKey(state);
+      waitNextKey(state, sum);
     else
-      context.values.waitFull(b, previous);
+      waitBarrierAfter(b, context.values.getFull(b, previous),
+                       context.values.getParity(b, previous), sum);
     retireProduct();
   };
   bool isSplit = productWait != ProductWait::End;
@@ -398,12 +483,19 @@ Consumer::buildNormalizer(LoopState &state, Values &scores, TileKind kind,
     if (pipeline.rowOrder == RowOrder::Rows) {
       advance(r);
       weigh(r);
-      if (betweenRows && r == 0) {
-        rows[r] = b.pin(rows[r]);
-        betweenRows();
-      }
     }
-    normalizer.accumulate(b, state.rows[r], rows[r], style);
+    ArrayRef<Value> left = rows[r];
+    if (betweenRows && r == 0) {
+      // The assembler moves exponentials behind the wait, or not, by what else
+      // there is. Half of a row's are to be before it, by the sum that it waits
+      // for; the others hide what it costs.
+      left = rows[r] = b.pin(rows[r]);
+      size_t half = left.size() / 2;
+      normalizer.accumulate(b, state.rows[r], left.take_front(half), style);
+      betweenRows();
+      left = left.drop_front(half);
+    }
+    normalizer.accumulate(b, state.rows[r], left, style);
     for (auto [index, weight] :
          llvm::zip_equal(scoreShape.getRowIndices(r), rows[r]))
       scores[index] = weight;
@@ -492,15 +584,14 @@ void Consumer::markUncertainRows(LoopState &state) {
   }
 }
 
-/// The next key tile or, after the last, that of V which has landed already.
-void Consumer::waitNextKey(const LoopState &state) {
+void Consumer::waitNextKey(const LoopState &state, Value sum) {
   Value previous = b.sub(state.number, 2);
   Value more = walk->isValid(b, state.position);
   Value barrier = b.select(more, context.readyKeys.getFull(b, state.number),
                            context.values.getFull(b, previous));
   Value parity = b.select(more, context.readyKeys.getParity(b, state.number),
                           context.values.getParity(b, previous));
-  waitBarrier(b, barrier, parity);
+  waitBarrierAfter(b, barrier, parity, sum);
 }
 
 //===----------------------------------------------------------------------===//
@@ -514,30 +605,42 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
   Value previous = b.sub(state.number, 1);
   context.values.waitFull(b, previous);
   Values output = buildWeightedSum(state, previous, /*fences=*/true);
+  state.ahead = fetchAhead(b.add(round, 1));
   for (OnlineNormalizer::Row &row : state.rows)
     normalizer.finish(b, row);
+  // Before the factors, which make NaN of the output of such rows.
+  if (tracksLargest())
+    markUncertainRows(state);
+  for (const OnlineNormalizer::Row &row : state.rows)
+    state.factors.push_back(normalizer.getOutputFactor(b, row, problem.nkv));
+  // Ends a block, as in a step: all of this is done while the product runs.
+  state.factors = b.pin(state.factors);
+  context.values.waitFull(b, previous);
   state.output = waitProducts(b, 0, output);
   context.values.releaseIf(b, isWarpLeader, previous);
 }
 
 void Consumer::buildEpilogue(LoopState state, Value round) {
   Part part(b, "epilogue");
-  if (tracksLargest())
-    markUncertainRows(state);
   // 0 times a number is 0, and NaN otherwise.
   Value probe = b.f32(0);
-  for (auto [r, row] : llvm::enumerate(state.rows)) {
-    Value factor = normalizer.getOutputFactor(b, row, problem.nkv);
-    Value before = probe;
-    for (int64_t index : outputShape.getRowIndices(r)) {
-      state.output[index] = b.mulF(state.output[index], factor);
-      probe = b.fma(state.output[index], b.f32(0), probe);
+  for (int64_t r = 0; r < outputShape.getNumRows(); ++r) {
+    Values chains(kProbeChains, b.f32(0));
+    for (auto [n, index] : llvm::enumerate(outputShape.getRowIndices(r))) {
+      state.output[index] = b.mulF(state.output[index], state.factors[r]);
+      // Both columns of a lane in one, the next two in the other.
+      Value &chain = chains[n / 2 % kProbeChains];
+      chain = b.fma(state.output[index], b.f32(0), chain);
     }
+    Value ofRow = chains.front();
+    for (Value chain : ArrayRef(chains).drop_front())
+      ofRow = b.addF(ofRow, chain);
     // A score region may make NaN of rows past the end, for which nothing is
     // computed anew.
     if (problem.getOp().hasScoreChain())
-      probe =
-          b.select(b.le(problem.nq, outputRows->getRow(b, r)), before, probe);
+      ofRow =
+          b.select(b.le(problem.nq, outputRows->getRow(b, r)), b.f32(0), ofRow);
+    probe = b.addF(probe, ofRow);
   }
   if (context.stagesOutput()) {
     // The accelerator may still read the rows of the tile before.

@@ -39,6 +39,9 @@ private:
     OnlineNormalizer::Rows rows;
     Values largest;
     Values weights, output;
+    // After the last step: the factors of the output's rows, and what is known
+    // of the next tile.
+    Values factors, ahead;
 
     Values flatten() const;
     static LoopState unflatten(ValueRange values, const LoopState &like);
@@ -46,8 +49,23 @@ private:
   /// What is known about the tiles of a run of steps.
   enum class TileKind { Boundary, Inner };
 
-  Value buildTile(Value round, Value number);
-  void buildQuery(Value round);
+  /// What the next tile needs first, while this one ends: which one it is
+  /// (TileHandoff.h) and, if it is fetched ahead, Q, rotated.
+  Values fetchAhead(Value round);
+  /// Returns the next round, the number of its first key tile, and what has
+  /// been fetched ahead for it.
+  Values buildTile(Value round, Value number, ValueRange ahead);
+  /// Where the warpgroup's rows of Q are.
+  Value getQueryTile();
+  /// Q as fragments.
+  Values loadQuery();
+  /// Brings Q where the products read it, rotated.
+  void buildQuery(Value round, ValueRange ahead);
+  /// Rotates the warpgroup's rows in shared memory, once they have arrived.
+  void rotateTile(Value round);
+  /// All key tiles of a walk that has some: from the initial state to factors
+  /// of the output, and what has been fetched ahead for the next round.
+  LoopState buildKeys(LoopState state, Value round);
   LoopState buildFirstStep(LoopState state);
   LoopState buildSteps(LoopState state, TileKind kind, bool untilEnd);
   void buildStep(LoopState &state, TileKind kind);
@@ -57,7 +75,8 @@ private:
   Values buildScores(Value number);
   Values buildWeightedSum(const LoopState &state, Value number, bool fences);
   /// Scores to weights, in place; by row, what is to be done to the output.
-  /// `betweenRows`, if any, is emitted after the first row's exponentials.
+  /// `betweenRows`, if any, is emitted after the first row's exponentials, of
+  /// which the row's sum has half by then.
   SmallVector<OnlineNormalizer::Rescale>
   buildNormalizer(LoopState &state, Values &scores, TileKind kind,
                   function_ref<void()> betweenRows);
@@ -69,7 +88,9 @@ private:
   /// Makes the sum of a row NaN, which is computed anew then, if its sums with
   /// a staged bias may have left the range.
   void markUncertainRows(LoopState &state);
-  void waitNextKey(const LoopState &state);
+  /// Waits for the next key tile or, after the last, that of V which has landed
+  /// already, once `sum` is known.
+  void waitNextKey(const LoopState &state, Value sum);
   /// Stores the output, or stages it for the accelerator.
   void buildStore(ArrayRef<Value> output);
   /// Replaces what is not finite in the warp's rows and in what is kept of

@@ -42,6 +42,9 @@ void Producer::build() {
     buildRounds();
   else
     b.ifThen(b.eq(context.thread, 0), [&] { buildRounds(); });
+  if (context.stagesTables())
+    b.ifThen(b.le(b.i32(kWarpSize), context.thread),
+             [&] { buildTableRounds(); });
 }
 
 void Producer::asLoader(function_ref<void()> body) {
@@ -52,13 +55,78 @@ void Producer::asLoader(function_ref<void()> body) {
 }
 
 void Producer::buildRounds() {
-  context.order.forEachTile(
-      b, [&](Value round, const QueryTile &query, Value number) {
-        return buildTile(round, query, number);
+  // Carries the round, the number of the block's next key tile, and the round's
+  // query tile.
+  Values init{b.i32(0), b.i32(0)};
+  TileRecord first = context.order.getFirst(b);
+  // A kernel before this one may still be rotating q or k. Every block waits
+  // for it, so that this kernel ends after that one.
+  if (isRotatedBefore(problem.getOp().getQuery()))
+    asLoader([&] { waitForPreviousKernel(b); });
+  handOver(b.i32(0), first);
+  init.append(first.words);
+  b.whileLoop(
+      init,
+      [&](ValueRange state) {
+        return TileRecord{state.drop_front(2)}.isTile(b);
+      },
+      [&](ValueRange state) {
+        TileRecord record{state.drop_front(2)};
+        return buildTile(state[0], record.getTile(b, problem), state[1]);
       });
 }
 
-Value Producer::buildTile(Value round, const QueryTile &query, Value number) {
+void Producer::buildTableRounds() {
+  FragmentRotation rotation = context.getFragmentRotation();
+  Value isWarpLeader =
+      b.select(b.eq(b.remU(context.thread, kWarpSize), 0), b.i32(1), b.i32(0));
+  auto take = [&](Value round) {
+    return context.handoff.take(b, round, isWarpLeader).words;
+  };
+  Values init{b.i32(0)};
+  init.append(take(b.i32(0)));
+  b.whileLoop(
+      init,
+      [&](ValueRange state) {
+        return TileRecord{state.drop_front(1)}.isTile(b);
+      },
+      [&](ValueRange state) {
+        Value round = state[0];
+        QueryTile query = TileRecord{state.drop_front(1)}.getTile(b, problem);
+        context.tables.waitEmpty(b, round);
+        rotation.stageTables(b, context.getStagedTables(b), query.firstRow,
+                             problem.nq, query.batch,
+                             b.sub(context.thread, kWarpSize),
+                             kSpareLoaderWarps * kWarpSize,
+                             [&](Value to, Value from, int64_t bytes) {
+                               copyAsync(b, to, from, bytes);
+                             });
+        arriveAfterCopies(b, context.tables.getFull(b, round));
+        Values next{b.add(round, 1)};
+        next.append(take(next[0]));
+        return next;
+      });
+}
+
+void Producer::handOver(Value round, const TileRecord &record) {
+  asLoader([&] {
+    context.handoff.put(b, round, record);
+    b.ifThen(record.isTile(b), [&] {
+      QueryTile query = record.getTile(b, problem);
+      if (context.fetchesQuery())
+        loadQuery(round, query);
+      else if (context.queryRotation)
+        prefetchTables(query);
+    });
+  });
+}
+
+void Producer::loadQuery(Value round, const QueryTile &query) {
+  load(context.queries, round, queryMap, context.tile.tileM,
+       {query.firstRow, query.head, query.batch});
+}
+
+Values Producer::buildTile(Value round, const QueryTile &query, Value number) {
   TileWalk walk = problem.getWalk(b, context.tile, query);
   auto loadKey = [&](ValueRange position, Value number) {
     b.ifThen(walk.isValid(b, position), [&] {
@@ -75,25 +143,28 @@ Value Producer::buildTile(Value round, const QueryTile &query, Value number) {
   };
 
   Values position = walk.begin(b);
-  auto loadQuery = [&] {
-    load(context.queries, round, queryMap, context.tile.tileM,
-         {query.firstRow, query.head, query.batch});
-  };
   asLoader([&] {
-    // A kernel before this one may still be rotating q or k. Every block waits
-    // for it, so that this kernel ends after that one.
-    if (isRotatedBefore(problem.getOp().getQuery())) {
+    bool waits = isRotatedBefore(problem.getOp().getKey());
+    bool loadsQuery = !context.fetchesQuery();
+    if (loadsQuery && waits)
+      loadQuery(round, query);
+    if (waits)
       waitForPreviousKernel(b);
-    } else if (isRotatedBefore(problem.getOp().getKey())) {
-      loadQuery();
-      waitForPreviousKernel(b);
-      loadKey(position, number);
-      return loadStagedFor(position, number);
-    }
     loadKey(position, number);
-    loadQuery();
+    if (loadsQuery && !waits)
+      loadQuery(round, query);
     loadStagedFor(position, number);
   });
+  Value nextRound = b.add(round, 1);
+  TileRecord next;
+  auto getNext = [&] {
+    next = context.order.getNext(b, nextRound);
+    handOver(nextRound, next);
+  };
+  // While nothing but free slots is waited for. Where K is rotated, registers
+  // are short.
+  if (!context.keyRotation)
+    getNext();
 
   Values init = position;
   init.push_back(number);
@@ -118,7 +189,19 @@ Value Producer::buildTile(Value round, const QueryTile &query, Value number) {
         next.push_back(b.add(number, 1));
         return next;
       });
-  return end.back();
+  if (context.keyRotation)
+    getNext();
+  Values state{nextRound, end.back()};
+  state.append(next.words);
+  return state;
+}
+
+void Producer::prefetchTables(const QueryTile &query) {
+  RowRotation rotation(context.queryRotation, problem.getElementType(),
+                       problem.getAbi());
+  rotation.forEachTableRange(
+      b, query.firstRow, context.tile.getRowsPerHead(), problem.nq, query.batch,
+      [&](Value address, Value bytes) { prefetchToCache(b, address, bytes); });
 }
 
 void Producer::rotateKey(const QueryTile &query, Value firstKey, Value number) {

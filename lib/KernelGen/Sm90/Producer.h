@@ -21,9 +21,18 @@ public:
 
 private:
   void buildRounds();
+  /// The rounds of the spare warps.
+  void buildTableRounds();
+  /// Hands over the tile of a round, and loads its Q or has what it needs of
+  /// the rotation's tables brought to the cache, a tile ahead: no one waits for
+  /// memory then.
+  void handOver(Value round, const TileRecord &record);
+  void loadQuery(Value round, const QueryTile &query);
+  void prefetchTables(const QueryTile &query);
   /// Loads the tiles of one query tile, the n-th key tile of the block being
-  /// the first; returns the number of the next.
-  Value buildTile(Value round, const QueryTile &query, Value number);
+  /// the first; returns the next round, the number of its first key tile, and
+  /// its query tile.
+  Values buildTile(Value round, const QueryTile &query, Value number);
   void rotateKey(const QueryTile &query, Value firstKey, Value number);
   /// Loads a tile of `panels` panels of 64 columns from `firstColumn` on, of
   /// which only `bytes` are written.

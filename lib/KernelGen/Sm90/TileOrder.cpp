@@ -67,6 +67,23 @@ TileOrder::TileOrder(KernelBuilder &b, const AttentionProblem &problem,
     : problem(problem), shape(shape),
       deal(getDeal(b, problem, shape, l2Bytes)) {}
 
+TileRecord TileOrder::getFirst(KernelBuilder &b) const {
+  return getRecord(b, b.i32(0));
+}
+
+TileRecord TileOrder::getNext(KernelBuilder &b, Value round) const {
+  // Where keys are split, the grid has a block for each part of a tile.
+  return problem.splitsKeys() ? TileRecord::getNone(b) : getRecord(b, round);
+}
+
+TileRecord TileOrder::getRecord(KernelBuilder &b, Value round) const {
+  TileRecord none = TileRecord::getNone(b);
+  return {b.ifElse(
+      deal.hasTile(b, round), ValueRange(none.words).getTypes(),
+      [&] { return TileRecord::get(b, getTile(b, round)).words; },
+      [&] { return none.words; })};
+}
+
 QueryTile TileOrder::getTile(KernelBuilder &b, Value round) const {
   TileDeal::Tile tile = deal.getTile(b, round);
   Value part;
@@ -75,17 +92,4 @@ QueryTile TileOrder::getTile(KernelBuilder &b, Value round) const {
     tile.head = b.divU(tile.head, problem.numParts);
   }
   return problem.getQueryTile(b, shape, tile.head, tile.rowBlock, part);
-}
-
-void TileOrder::forEachTile(
-    KernelBuilder &b,
-    function_ref<Value(Value, const QueryTile &, Value)> body) const {
-  // Carries (round, number).
-  b.whileLoop(
-      {b.i32(0), b.i32(0)},
-      [&](ValueRange state) { return deal.hasTile(b, state[0]); },
-      [&](ValueRange state) -> Values {
-        Value number = body(state[0], getTile(b, state[0]), state[1]);
-        return {b.add(state[0], 1), number};
-      });
 }

@@ -5,6 +5,7 @@
 
 module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK-LABEL: llvm.func @biased$few_rows(
+// CHECK:         %[[NAN:.*]] = arith.constant 0x7FC00000 : f32
 // CHECK:         nvvm.setmaxregister {{ *}}increase
 // CHECK:         arith.cmpf oeq
 // CHECK:         arith.maximumf
@@ -17,6 +18,11 @@ module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK:         arith.addf %[[SCALED]], %[[BIAS]] fastmath<contract> : f32
 // CHECK-NOT:     arith.maximumf
 // CHECK:         llvm.nvvm.ex2
+// Sums that the sum of the inner tiles leaves uncertain are made NaN before the output's factors are
+// made of them, so that these rows are computed anew.
+// CHECK:         %[[SUM:.*]] = arith.select %{{.*}}, %[[NAN]], %{{.*}} : f32
+// CHECK:         nvvm.rcp.approx.ftz.f %[[SUM]] : f32
+// CHECK:         wgmma.wait_group.sync.aligned 0
 func.func @biased(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x4x?x64xbf16>, %v: tensor<2x4x?x64xbf16>, %bias: tensor<2x4x?x?xbf16>) -> tensor<2x4x?x64xbf16> {
   %s = attnfuse.scaled_dot_product %q, %k : tensor<2x4x?x64xbf16>, tensor<2x4x?x64xbf16> -> tensor<2x4x?x?xf32>
   %s0 = attnfuse.additive_bias %s, %bias : tensor<2x4x?x?xf32>, tensor<2x4x?x?xbf16>

@@ -32,6 +32,10 @@ void initBarrier(KernelBuilder &b, Value barrier, int64_t count);
 /// Makes initialised barriers visible to the tensor memory accelerator.
 void fenceBarrierInit(KernelBuilder &b);
 void waitBarrier(KernelBuilder &b, Value barrier, Value parity);
+/// Waits once `value`, an f32 that is not negative, is known. The assembler is
+/// free to move what makes a value behind a wait that does not depend on it.
+void waitBarrierAfter(KernelBuilder &b, Value barrier, Value parity,
+                      Value value);
 void arrive(KernelBuilder &b, Value barrier);
 void arriveIf(KernelBuilder &b, Value condition, Value barrier);
 /// Arrives, and has the phase also wait for `bytes` of copies.
@@ -41,6 +45,15 @@ void arriveExpecting(KernelBuilder &b, Value barrier, int64_t bytes);
 void syncNamed(KernelBuilder &b, Value id, int64_t threads);
 void arriveNamed(KernelBuilder &b, Value id, int64_t threads);
 void syncWarp(KernelBuilder &b);
+
+/// Starts a copy of 8 or 16 bytes.
+void copyAsync(KernelBuilder &b, Value shared, Value global, int64_t bytes);
+/// Has this thread arrive once all copies that it has started have landed.
+void arriveAfterCopies(KernelBuilder &b, Value barrier);
+
+/// Has `bytes` from a global address on, both multiples of 16, brought to the
+/// L2 cache.
+void prefetchToCache(KernelBuilder &b, Value address, Value bytes);
 
 // Tensor memory accelerator: boxes of a [B, H, N, D] tensor. `at` is (column,
 // row, head, batch).

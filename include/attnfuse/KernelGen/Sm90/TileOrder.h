@@ -17,6 +17,7 @@
 
 #include "attnfuse/KernelGen/AttentionProblem.h"
 #include "attnfuse/KernelGen/Sm90/TileDeal.h"
+#include "attnfuse/KernelGen/Sm90/TileHandoff.h"
 
 namespace mlir::attnfuse::kernelgen::sm90 {
 
@@ -26,15 +27,13 @@ public:
   TileOrder(KernelBuilder &b, const AttentionProblem &problem,
             const KernelTile &shape, int64_t l2Bytes);
 
-  /// Emits the rounds of this block, a tile each. `body` gets the round, its
-  /// query tile and the number of the block's next key tile, which it returns
-  /// moved on.
-  void forEachTile(
-      KernelBuilder &b,
-      function_ref<Value(Value round, const QueryTile &query, Value number)>
-          body) const;
+  /// The tile of the first round of this block, and that of a later one; or
+  /// that there is no such round.
+  TileRecord getFirst(KernelBuilder &b) const;
+  TileRecord getNext(KernelBuilder &b, Value round) const;
 
 private:
+  TileRecord getRecord(KernelBuilder &b, Value round) const;
   QueryTile getTile(KernelBuilder &b, Value round) const;
 
   const AttentionProblem &problem;

@@ -118,6 +118,12 @@ KernelTraits mlir::attnfuse::getKernelTraits(AttentionOp op) {
   if (std::optional<StagedOperand> staged = getStagedOperand(op))
     traits.staging =
         staged->perQuery ? Staging::PerQueryAndKey : Staging::PerKey;
+  if (op.getQueryRotationWay() == RotationWay::Fused) {
+    auto table = cast<RankedTensorType>(op.getQCos().getType());
+    int64_t pairs = table.getShape()[1];
+    if (arePairsInLanes(op.getQRotationAttr().getPairing(), 2 * pairs))
+      traits.queryTableRowBytes = pairs * table.getElementTypeBitWidth() / 8;
+  }
   return traits;
 }
 
