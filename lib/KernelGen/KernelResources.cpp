@@ -86,8 +86,8 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   valueBytes = tile.tileN * vColumns * kElementBytes;
   stagedBytes = keyPanels * getStagedPanelBytes(traits.staging, tile.tileM);
   int64_t outputBytes = tile.tileM * vColumns * kElementBytes;
-  int64_t queryTileBytes = kQueryTileStages * kQueryTileBytes;
-  int64_t controlBytes = queryTileBytes + 8 * getNumBarriers();
+  int64_t recordBytes = kTileRecordStages * kTileRecordBytes;
+  int64_t controlBytes = recordBytes + 8 * getNumBarriers();
 
   k = q + queryBytes;
   v = k + stages * keyBytes;
@@ -103,8 +103,9 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   stagedStages = fits(stages, ownOutput) ? stages : 1;
   int64_t end = staged + stagedStages * stagedBytes;
   output = outputReplacesQuery ? q : end;
-  // An odd multiple of what is read at once, so that the 8 rows that a warp
-  // reads from lie in different banks.
+  // An odd multiple of what is read at once of an f32 table of `half`, so that
+  // the 8 rows that a warp reads from lie in different banks; of other tables
+  // two rows may share some.
   tablePitch = llvm::alignTo(traits.queryTableRowBytes + kTableReadBytes,
                              2 * kTableReadBytes) -
                kTableReadBytes;
@@ -116,9 +117,9 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   tableBytes = mayHaveTables ? 2 * tile.getRowsPerHead() * tablePitch : 0;
   if (tables + tableBytes + controlBytes > target.maxSharedPerBlock)
     tableBytes = 0;
-  queryTiles = tables + tableBytes;
-  barriers = queryTiles + queryTileBytes;
-  size = queryTiles + controlBytes;
+  tileRecords = tables + tableBytes;
+  barriers = tileRecords + recordBytes;
+  size = tileRecords + controlBytes;
 }
 
 RoleRegisters RoleRegisters::get(int64_t computingWarpgroups,

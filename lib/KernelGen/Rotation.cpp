@@ -35,6 +35,10 @@ int64_t RotationOperands::getWidth() const {
   return 2 * cast<RankedTensorType>(cos.getType()).getShape()[1];
 }
 
+int64_t RotationOperands::getTableElementBytes() const {
+  return cast<RankedTensorType>(cos.getType()).getElementTypeBitWidth() / 8;
+}
+
 /// Features that a thread moves at once: the largest power of two that divides
 /// what lies together, at most a chunk.
 static int64_t getFeatureVectorSize(const RotationOperands &operands) {
@@ -78,20 +82,19 @@ Value RowRotation::getTableRow(KernelBuilder &b, Value row, Value numRows,
 
 Value RowRotation::getTablePtr(KernelBuilder &b, Value table, Value row,
                                Value column) const {
-  Type type = cast<RankedTensorType>(table.getType()).getElementType();
   Value element =
       b.add(b.mul(row, abi.getStride(b, table, 0)), b.toI64(column));
   return b.offsetPtr(abi.getPointer(b, table),
-                     b.mul(element, type.getIntOrFloatBitWidth() / 8));
+                     b.mul(element, operands.getTableElementBytes()));
 }
 
 Values RowRotation::loadTable(KernelBuilder &b, Value table, Value row,
                               Value column, int64_t size) const {
   Type type = cast<RankedTensorType>(table.getType()).getElementType();
-  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
-  Value vector = b.load(size == 1 ? type : VectorType::get({size}, type),
-                        getTablePtr(b, table, row, column),
-                        std::min<int64_t>(16, size * bytes));
+  Value vector =
+      b.load(size == 1 ? type : VectorType::get({size}, type),
+             getTablePtr(b, table, row, column),
+             std::min<int64_t>(16, size * operands.getTableElementBytes()));
   Values elements;
   for (int64_t index = 0; index < size; ++index)
     elements.push_back(b.toF32(b.extractElement(vector, index)));
@@ -108,8 +111,7 @@ void RowRotation::forEachTableRange(
   Value first = getTableRow(b, firstRow, numRows, batch);
   Value distance = b.sub(getTableRow(b, lastRow, numRows, batch), first);
   for (Value table : {operands.cos, operands.sin}) {
-    int64_t elementBytes =
-        cast<RankedTensorType>(table.getType()).getElementTypeBitWidth() / 8;
+    int64_t elementBytes = operands.getTableElementBytes();
     int64_t rowBytes = operands.getWidth() / 2 * elementBytes;
     Value stride = b.mul(abi.getStride(b, table, 0), elementBytes);
     // The address may be in the midst of 16 bytes, and so may the end.
@@ -304,9 +306,7 @@ void FragmentRotation::stageTables(KernelBuilder &b, const StagedTables &staged,
                                    Value firstRow, Value numRows, Value batch,
                                    Value thread, int64_t threads,
                                    Copy copy) const {
-  int64_t elementBytes =
-      cast<RankedTensorType>(operands.cos.getType()).getElementTypeBitWidth() /
-      8;
+  int64_t elementBytes = operands.getTableElementBytes();
   int64_t size =
       std::min(operands.getTableVectorSize(), kChunkBytes / elementBytes);
   int64_t chunks = operands.getWidth() / 2 / size;
@@ -327,7 +327,7 @@ Values FragmentRotation::loadTables(KernelBuilder &b,
                                     const StagedTables &staged, Value row,
                                     Value lane) const {
   Type type = cast<RankedTensorType>(operands.cos.getType()).getElementType();
-  int64_t elementBytes = type.getIntOrFloatBitWidth() / 8;
+  int64_t elementBytes = operands.getTableElementBytes();
   // Of a group, a lane has two pairs of `half`, or one of `interleaved`.
   int64_t size = isHalf(operands) ? 2 : 1;
   Type vectorType = size == 1 ? type : VectorType::get({size}, type);

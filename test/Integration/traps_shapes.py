@@ -173,7 +173,8 @@ def more_tiles_than_blocks(runner):
         (90, 1, 64, [causal()], None, 2), (50, 1, 128, [causal("top_left")], rope, 2), (50, 1, 128, [], rope, 2),
         (90, 1, 64, [window(300, 0)], None, 2), (90, 1, 32, [alibi(), causal()], None, 2),
         (96, 4, 128, [causal()], rope, 2), (96, 4, 128, [], partial, 1), (96, 8, 96, [window(200, 40)], placed, 1),
-        (96, 2, 128, [causal()], rope, 1), (96, 4, 128, [causal("top_left"), alibi()], None, 1),
+        (96, 2, 128, [causal()], rope, 2), (96, 4, 128, [causal("top_left"), alibi()], None, 1),
+        (96, 1, 96, [causal()], None, 2),
         (96, 4, 64, [causal()], dict(rope, width=64), 1), (96, 4, 192, [], dict(rope, width=192), 1),
     ]
     with table_rows(1300):

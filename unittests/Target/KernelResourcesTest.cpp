@@ -102,10 +102,10 @@ TEST(KernelResources, PipelinedPlanHasAlignedTilesThatDoNotOverlap) {
       EXPECT_EQ(plan.k, plan.queryBytes);
       EXPECT_EQ(plan.v, plan.k + 2 * plan.keyBytes);
       EXPECT_EQ(plan.outputReplacesQuery, plan.output == plan.q);
-      EXPECT_EQ(plan.queryTiles % kQueryTileBytes, 0);
-      EXPECT_GE(plan.queryTiles, plan.v + 2 * plan.valueBytes);
+      EXPECT_EQ(plan.tileRecords % kTileRecordBytes, 0);
+      EXPECT_GE(plan.tileRecords, plan.v + 2 * plan.valueBytes);
       EXPECT_EQ(plan.barriers,
-                plan.queryTiles + kQueryTileStages * kQueryTileBytes);
+                plan.tileRecords + kTileRecordStages * kTileRecordBytes);
       EXPECT_EQ(plan.size, plan.barriers + 8 * plan.getNumBarriers());
     }
 }
@@ -145,7 +145,7 @@ TEST(KernelResources, TablesAreStagedWhereTheyFitAndHelp) {
   auto getBytes = [&] {
     PipelinedMemoryPlan plan(traits, tile, target);
     EXPECT_LE(plan.size, target.maxSharedPerBlock);
-    EXPECT_EQ(plan.queryTiles, plan.tables + plan.tableBytes);
+    EXPECT_EQ(plan.tileRecords, plan.tables + plan.tableBytes);
     return plan.tableBytes;
   };
   EXPECT_EQ(getBytes(), 2 * 32 * (256 + 32));

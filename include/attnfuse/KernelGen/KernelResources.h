@@ -34,7 +34,7 @@ constexpr int64_t kSpareLoaderWarps = kWarpgroupWarps - 1;
 /// Bytes of the record of a query tile that the loading thread hands to the
 /// computing warps (Sm90/TileHandoff.h), and how many records there is room
 /// for.
-constexpr int64_t kQueryTileBytes = 16, kQueryTileStages = 2;
+constexpr int64_t kTileRecordBytes = 16, kTileRecordStages = 2;
 /// 16-bit columns of a panel, 128 bytes, and the bytes after which the pattern
 /// of its swizzle repeats.
 constexpr int64_t kPanelColumns = 64, kSwizzleBytes = 1024;
@@ -135,16 +135,17 @@ struct PipelinedMemoryPlan {
   /// rows of `tablePitch` bytes. 0 bytes where Q is rotated in shared memory,
   /// among others because there is no room for them.
   int64_t tables, tablePitch, tableBytes;
-  /// kQueryTileStages records of kQueryTileBytes.
-  int64_t queryTiles;
+  /// kTileRecordStages records of kTileRecordBytes.
+  int64_t tileRecords;
   int64_t barriers; ///< 8 bytes each.
   int64_t size;     ///< Bytes in all.
 
   // Barriers by index; a ring has one a stage.
   static constexpr int64_t kQueryFull = 0, kQueryEmpty = 1, kTablesFull = 2,
-                           kTablesEmpty = 3, kQueryTileFull = 4,
-                           kQueryTileEmpty = kQueryTileFull + kQueryTileStages,
-                           kFixed = kQueryTileEmpty + kQueryTileStages;
+                           kTablesEmpty = 3, kTileRecordFull = 4,
+                           kTileRecordEmpty =
+                               kTileRecordFull + kTileRecordStages,
+                           kFixed = kTileRecordEmpty + kTileRecordStages;
   int64_t getKeyFull() const { return kFixed; }
   int64_t getKeyEmpty() const { return kFixed + stages; }
   int64_t getKeyRotated() const { return kFixed + 2 * stages; }

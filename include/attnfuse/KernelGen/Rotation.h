@@ -25,6 +25,8 @@ struct RotationOperands {
   explicit operator bool() const { return bool(attr); }
   /// Rotary width R.
   int64_t getWidth() const;
+  /// Bytes of an element of a table; both have one type.
+  int64_t getTableElementBytes() const;
   /// Columns of a table that a thread loads at once.
   int64_t getTableVectorSize() const;
 };
@@ -146,7 +148,7 @@ public:
   /// vectors as they are in memory.
   Values loadTables(KernelBuilder &b, const StagedTables &staged, Value row,
                     Value lane) const;
-  /// Rotates the first columns of `fragments`, in place, by what loadTables
+  /// Rotates the first R columns of `fragments`, in place, by what loadTables
   /// gave.
   void rotate(KernelBuilder &b, MutableArrayRef<Value> fragments,
               ArrayRef<Value> tables) const;

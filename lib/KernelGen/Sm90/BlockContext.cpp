@@ -51,9 +51,9 @@ BlockContext::BlockContext(KernelBuilder &b, AttentionOp op,
       shared(b.create<LLVM::PtrToIntOp>(b.getI32Type(),
                                         getSharedBase(b, sharedMemory))),
       thread(b.threadId()), warpgroup(b.divU(thread, kWarpgroupThreads)),
-      handoff(getRing(b, shared, plan, plan.queryTiles, kQueryTileBytes,
-                      plan.kQueryTileFull, plan.kQueryTileEmpty,
-                      kQueryTileStages)),
+      handoff(getRing(b, shared, plan, plan.tileRecords, kTileRecordBytes,
+                      plan.kTileRecordFull, plan.kTileRecordEmpty,
+                      kTileRecordStages)),
       tables(getRing(b, shared, plan, plan.tables, plan.tableBytes,
                      plan.kTablesFull, plan.kTablesEmpty, 1)),
       queries(getRing(b, shared, plan, plan.q, plan.queryBytes, plan.kQueryFull,
@@ -88,8 +88,8 @@ FragmentRotation BlockContext::getFragmentRotation() const {
 void BlockContext::initBarriers(KernelBuilder &b) const {
   Part part(b, "barriers");
   b.ifThen(b.eq(thread, 0), [&] {
-    // A full tile is announced by its one loader, or by all that rotate it;
-    // warps release tiles.
+    // A full tile is announced by its one loader, or by all that copy or rotate
+    // it; warps release tiles.
     auto init = [&](const StageRing &ring, int64_t consumers) {
       ring.initFull(b, 1);
       ring.initEmpty(b, consumers);

@@ -230,6 +230,7 @@ Values Consumer::buildTile(Value round, Value number, ValueRange ahead) {
   state.output.assign(outputShape.getSize(), b.f32(0));
   // Without a visible key the output is 0.
   state.factors.assign(scoreShape.getNumRows(), b.f32(0));
+  // Gives the types of what the branches fetch.
   state.ahead = ahead;
   Values end = b.ifElse(
       walk->isValid(b, state.position), ValueRange(state.flatten()).getTypes(),

@@ -59,8 +59,9 @@ void Producer::buildRounds() {
   // query tile.
   Values init{b.i32(0), b.i32(0)};
   TileRecord first = context.order.getFirst(b);
-  // A kernel before this one may still be rotating q or k. Every block waits
-  // for it, so that this kernel ends after that one.
+  // A kernel before this one may still be rotating q, as it may k, which is
+  // waited for where it is loaded. This kernel ends after that one, since some
+  // block of it waits.
   if (isRotatedBefore(problem.getOp().getQuery()))
     asLoader([&] { waitForPreviousKernel(b); });
   handOver(b.i32(0), first);
@@ -161,8 +162,9 @@ Values Producer::buildTile(Value round, const QueryTile &query, Value number) {
     next = context.order.getNext(b, nextRound);
     handOver(nextRound, next);
   };
-  // While nothing but free slots is waited for. Where K is rotated, registers
-  // are short.
+  // The next Q takes the place of this one, which is read at the end of the
+  // tile before: about when there is room for more of K and V. Where K is
+  // rotated, registers are short.
   if (!context.keyRotation)
     getNext();
 

@@ -13,7 +13,8 @@
 namespace mlir::attnfuse::kernelgen::sm90 {
 
 /// Loads the tiles of Q, K and V in the order in which consumers want them: V
-/// is one step behind K. One thread issues; all rotate K.
+/// is one step behind K. One thread issues; all rotate K, or those of other
+/// warps copy what the tables of Q's rotation have for a tile.
 class Producer {
 public:
   Producer(KernelBuilder &b, const BlockContext &context);
@@ -24,8 +25,8 @@ private:
   /// The rounds of the spare warps.
   void buildTableRounds();
   /// Hands over the tile of a round, and loads its Q or has what it needs of
-  /// the rotation's tables brought to the cache, a tile ahead: no one waits for
-  /// memory then.
+  /// the rotation's tables brought to the cache: a tile ahead, so that after
+  /// the first one no one waits for memory.
   void handOver(Value round, const TileRecord &record);
   void loadQuery(Value round, const QueryTile &query);
   void prefetchTables(const QueryTile &query);

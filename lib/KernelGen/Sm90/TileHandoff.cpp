@@ -46,7 +46,7 @@ Value TileHandoff::getSlot(KernelBuilder &b, Value round) const {
 void TileHandoff::put(KernelBuilder &b, Value round,
                       const TileRecord &record) const {
   ring.waitEmpty(b, round);
-  b.store(b.makeVector(record.words), getSlot(b, round), kQueryTileBytes);
+  b.store(b.makeVector(record.words), getSlot(b, round), kTileRecordBytes);
   arrive(b, ring.getFull(b, round));
 }
 
@@ -54,7 +54,7 @@ TileRecord TileHandoff::take(KernelBuilder &b, Value round,
                              Value isWarpLeader) const {
   ring.waitFull(b, round);
   Value vector = b.load(VectorType::get({TileRecord::kWords}, b.getI32Type()),
-                        getSlot(b, round), kQueryTileBytes);
+                        getSlot(b, round), kTileRecordBytes);
   // All lanes have the same: for the assembler, which keeps such values in
   // registers of the warp.
   TileRecord record;

@@ -62,4 +62,28 @@ func.func @keys_too(%q: tensor<?x32x?x128xbf16>, %k: tensor<?x8x?x128xbf16>, %co
       : (tensor<?x32x?x128xbf16>, tensor<?x8x?x128xbf16>, tensor<?x8x?x128xbf16>, tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x64xf32>) -> tensor<?x32x?x128xbf16>
   return %o : tensor<?x32x?x128xbf16>
 }
+
+// Where the schedule has Q in registers although K is rotated, the next tile is dealt, and its Q
+// loaded, after all of a tile's keys: a warp that rotates has few registers.
+// CHECK-LABEL: llvm.func @keys_alone(
+// CHECK:         setmaxregister decrease
+// CHECK:         llvm.store {{.*}} : vector<4xi32>, !llvm.ptr<3>
+// CHECK-COUNT-2: cp.async.bulk.tensor.4d.shared
+// CHECK:         scf.while
+// CHECK-COUNT-2:   cp.async.bulk.tensor.4d.shared
+// CHECK-NOT:       vector<4xi32>, !llvm.ptr<3>
+// CHECK:           scf.while
+// CHECK:             llvm.store {{.*}} : vector<8xbf16>, !llvm.ptr<3>
+// CHECK:             cp.async.bulk.tensor.4d.shared
+// CHECK:           llvm.store {{.*}} : vector<4xi32>, !llvm.ptr<3>
+// CHECK-COUNT-2:   cp.async.bulk.tensor.4d.shared
+// CHECK-NOT:     cp.async.bulk.tensor.4d.shared
+// CHECK:         setmaxregister increase
+func.func @keys_alone(%q: tensor<?x8x?x128xbf16>, %k: tensor<?x8x?x128xbf16>, %cos: tensor<?x64xf32>, %sin: tensor<?x64xf32>) -> tensor<?x8x?x128xbf16> {
+  %o = attnfuse.attention q(%q) k(%k) v(%k) rotate_k <half, offset = 0>(%cos, %sin) softmax
+      schedule <tile_m = 128, tile_n = 64, warps = 8, q_in_registers = true, pipeline = <stages = 2, ping_pong = true, row_order = rows, partial_sums = 1, partial_maxima = 1, skip_rescale = true, product_wait = with_next_key>>
+      {scale = 0.125 : f64}
+      : (tensor<?x8x?x128xbf16>, tensor<?x8x?x128xbf16>, tensor<?x8x?x128xbf16>, tensor<?x64xf32>, tensor<?x64xf32>) -> tensor<?x8x?x128xbf16>
+  return %o : tensor<?x8x?x128xbf16>
+}
 }

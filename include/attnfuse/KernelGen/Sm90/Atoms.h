@@ -46,7 +46,7 @@ void syncNamed(KernelBuilder &b, Value id, int64_t threads);
 void arriveNamed(KernelBuilder &b, Value id, int64_t threads);
 void syncWarp(KernelBuilder &b);
 
-/// Starts a copy of 8 or 16 bytes.
+/// Starts a copy of 8 or 16 bytes, by pointers that are multiples of as much.
 void copyAsync(KernelBuilder &b, Value shared, Value global, int64_t bytes);
 /// Has this thread arrive once all copies that it has started have landed.
 void arriveAfterCopies(KernelBuilder &b, Value barrier);

@@ -24,19 +24,19 @@ namespace mlir::attnfuse::kernelgen::sm90 {
 /// A query tile, or that there is none, as i32 that loops carry and shared
 /// memory holds.
 struct TileRecord {
-  static constexpr int64_t kWords = kQueryTileBytes / 4;
+  static constexpr int64_t kWords = kTileRecordBytes / 4;
   Values words;
 
   static TileRecord get(KernelBuilder &b, const QueryTile &tile);
   static TileRecord getNone(KernelBuilder &b);
   Value isTile(KernelBuilder &b) const;
-  /// The tile; if there is none, the first of all.
+  /// The tile; of no use if there is none.
   QueryTile getTile(KernelBuilder &b, const AttentionProblem &problem) const;
 };
 
 class TileHandoff {
 public:
-  /// `ring` has kQueryTileBytes a stage. One thread puts; whoever takes
+  /// `ring` has kTileRecordBytes a stage. One thread puts; whoever takes
   /// releases once a warp.
   explicit TileHandoff(const StageRing &ring) : ring(ring) {}
   const StageRing &getRing() const { return ring; }
