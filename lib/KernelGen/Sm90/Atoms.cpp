@@ -39,6 +39,14 @@ void sm90::waitBarrier(KernelBuilder &b, Value barrier, Value parity) {
            "[$0], $1; @p bra X; bra W; X: }",
            "r,r", {barrier, parity});
 }
+void sm90::waitBarrierIf(KernelBuilder &b, Value condition, Value barrier,
+                         Value parity) {
+  emitText(b,
+           "{ .reg .pred p; setp.eq.b32 p, $0, 0; @p bra X; "
+           "W: mbarrier.try_wait.parity.shared::cta.b64 p, [$1], $2; @p bra X; "
+           "bra W; X: }",
+           "r,r,r", {condition, barrier, parity});
+}
 void sm90::waitBarrierAfter(KernelBuilder &b, Value barrier, Value parity,
                             Value value) {
   emitText(b,

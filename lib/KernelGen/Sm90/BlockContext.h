@@ -45,6 +45,11 @@ struct BlockContext {
     return tile.qInRegisters && !outputReplacesQuery() &&
            (!queryRotation || stagesTables());
   }
+  /// Whether the first product of a tile is begun before the tile before has
+  /// been stored. Not with lists of blocks, which are read from memory.
+  bool startsTiles() const {
+    return fetchesQuery() && !problem.getOp().getBlocksAttr();
+  }
   /// Whether Q is rotated in registers, and not in shared memory: by tables
   /// that spare warps of the loading warpgroup bring there.
   bool stagesTables() const { return plan.tableBytes != 0; }

@@ -164,13 +164,25 @@ void Consumer::build() {
   // known of the round's query tile.
   Values init{b.i32(0), b.i32(0)};
   init.append(fetchAhead(b.i32(0)));
+  if (context.startsTiles()) {
+    Values ahead(ArrayRef(init).drop_front(2));
+    init.append(
+        endFirstProduct(ahead, init[1], beginFirstProduct(ahead, init[1])));
+  }
   b.whileLoop(
       init,
       [&](ValueRange state) {
         return getRecord(state.drop_front(2)).isTile(b);
       },
       [&](ValueRange state) {
-        return buildTile(state[0], state[1], state.drop_front(2));
+        Value round = state[0], number = state[1];
+        ValueRange ahead = state.drop_front(2);
+        Values scores;
+        if (context.startsTiles()) {
+          scores = Values(ahead.take_back(scoreShape.getSize()));
+          ahead = ahead.drop_back(scoreShape.getSize());
+        }
+        return buildTile(round, number, ahead, scores);
       });
   if (context.stagesOutput())
     waitStoresReadIf(b, isGroupLeader);
@@ -184,23 +196,17 @@ Values Consumer::fetchAhead(Value round) {
     return ahead;
   // Without a next tile nothing is waited for, and what is there is read: no
   // branch may part a product from its end.
-  Value isTile = record.isTile(b);
-  auto waitFull = [&](const StageRing &ring) {
-    const StageRing &here = context.handoff.getRing();
-    waitBarrier(
-        b, b.select(isTile, ring.getFull(b, round), here.getFull(b, round)),
-        b.select(isTile, ring.getParity(b, round), here.getParity(b, round)));
-  };
+  Value isTile = b.select(record.isTile(b), b.i32(1), b.i32(0));
   auto release = [&](const StageRing &ring) {
     syncWarp(b);
     ring.releaseIf(b, isWarpLeader, round);
   };
-  waitFull(context.queries);
+  context.queries.waitFullIf(b, isTile, round);
   Values fragments = loadQuery();
   release(context.queries);
   if (context.stagesTables()) {
     FragmentRotation rotation = context.getFragmentRotation();
-    waitFull(context.tables);
+    context.tables.waitFullIf(b, isTile, round);
     Values tables = rotation.loadTables(
         b, context.getStagedTables(b),
         b.remU(tileRow, context.tile.getRowsPerHead()), lane);
@@ -212,7 +218,29 @@ Values Consumer::fetchAhead(Value round) {
   return ahead;
 }
 
-Values Consumer::buildTile(Value round, Value number, ValueRange ahead) {
+Value Consumer::hasKeys(ValueRange ahead) {
+  TileRecord record = getRecord(ahead);
+  TileWalk next = problem.getWalk(b, context.tile, record.getTile(b, problem));
+  return b.select(b.andI(record.isTile(b), next.isValid(b, next.begin(b))),
+                  b.i32(1), b.i32(0));
+}
+
+Values Consumer::beginFirstProduct(ValueRange ahead, Value number) {
+  Part part(b, "first_product");
+  buildQuery(Value(), ahead);
+  context.readyKeys.waitFullIf(b, hasKeys(ahead), number);
+  return buildScores(number);
+}
+
+Values Consumer::endFirstProduct(ValueRange ahead, Value number,
+                                 Values scores) {
+  scores = waitProducts(b, 0, scores);
+  context.keys.releaseIf(b, b.mul(isWarpLeader, hasKeys(ahead)), number);
+  return scores;
+}
+
+Values Consumer::buildTile(Value round, Value number, ValueRange ahead,
+                           Values scores) {
   query = getRecord(ahead).getTile(b, problem);
   groupRows =
       problem.getRowsFrom(b, context.tile, query, b.mul(group, kWarpgroupRows));
@@ -234,7 +262,7 @@ Values Consumer::buildTile(Value round, Value number, ValueRange ahead) {
   state.ahead = ahead;
   Values end = b.ifElse(
       walk->isValid(b, state.position), ValueRange(state.flatten()).getTypes(),
-      [&] { return buildKeys(state, round).flatten(); },
+      [&] { return buildKeys(state, round, scores).flatten(); },
       [&] {
         releaseQuery(round);
         LoopState here = state;
@@ -242,9 +270,15 @@ Values Consumer::buildTile(Value round, Value number, ValueRange ahead) {
         return here.flatten();
       });
   state = LoopState::unflatten(end, state);
-  buildEpilogue(state, round);
+  buildEpilogue(state);
+  if (context.startsTiles())
+    scores = beginFirstProduct(state.ahead, state.number);
+  if (context.stagesOutput())
+    storeStaged(round);
   Values next{b.add(round, 1), state.number};
   next.append(state.ahead);
+  if (context.startsTiles())
+    next.append(endFirstProduct(state.ahead, state.number, scores));
   return next;
 }
 
@@ -328,7 +362,8 @@ Values Consumer::buildWeightedSum(const LoopState &state, Value number,
       b.add(valueDescriptor, b.divU(slot, kDescriptorUnit)));
 }
 
-Consumer::LoopState Consumer::buildKeys(LoopState state, Value round) {
+Consumer::LoopState Consumer::buildKeys(LoopState state, Value round,
+                                        Values scores) {
   // Known only after the last step.
   state.factors.clear();
   state.ahead.clear();
@@ -337,7 +372,7 @@ Consumer::LoopState Consumer::buildKeys(LoopState state, Value round) {
         context.stagedOperand->perQuery ? scoreShape.getNumRows() : 1,
         b.i32(getNegativeInfinities(
             context.stagedOperand->load->getResult(0).getType())));
-  state = buildFirstStep(state);
+  state = buildFirstStep(state, scores);
   // In the order of the walk; see TileWalk.
   const BandLimits &limits = problem.limits;
   if (limits.upper)
@@ -354,11 +389,13 @@ Consumer::LoopState Consumer::buildKeys(LoopState state, Value round) {
 }
 
 /// The first tile of the walk may always be a boundary tile.
-Consumer::LoopState Consumer::buildFirstStep(LoopState state) {
+Consumer::LoopState Consumer::buildFirstStep(LoopState state, Values scores) {
   Part part(b, "first_step");
-  context.readyKeys.waitFull(b, state.number);
-  Values scores = waitProducts(b, 0, buildScores(state.number));
-  context.keys.releaseIf(b, isWarpLeader, state.number);
+  if (scores.empty()) {
+    context.readyKeys.waitFull(b, state.number);
+    scores = waitProducts(b, 0, buildScores(state.number));
+    context.keys.releaseIf(b, isWarpLeader, state.number);
+  }
   Value firstKey = walk->getFirstKey(b, state.position);
   changeScores(state, scores, firstKey, TileKind::Boundary);
   scoreTile->applyMask(b, scores, firstKey);
@@ -621,7 +658,7 @@ void Consumer::buildLastProduct(LoopState &state, Value round) {
   context.values.releaseIf(b, isWarpLeader, previous);
 }
 
-void Consumer::buildEpilogue(LoopState state, Value round) {
+void Consumer::buildEpilogue(LoopState state) {
   Part part(b, "epilogue");
   // 0 times a number is 0, and NaN otherwise.
   Value probe = b.f32(0);
@@ -653,8 +690,6 @@ void Consumer::buildEpilogue(LoopState state, Value round) {
   buildStore(state.output);
   b.ifThen(b.anyLane(b.notI(b.eqF(probe, b.f32(0)))),
            [&] { replaceNonFiniteRows(); });
-  if (context.stagesOutput())
-    storeStaged(round);
 }
 
 void Consumer::buildStore(ArrayRef<Value> output) {

@@ -54,7 +54,13 @@ private:
   Values fetchAhead(Value round);
   /// Returns the next round, the number of its first key tile, and what has
   /// been fetched ahead for it.
-  Values buildTile(Value round, Value number, ValueRange ahead);
+  Values buildTile(Value round, Value number, ValueRange ahead, Values scores);
+  /// 1 if the tile fetched ahead has key tiles, else 0, i32.
+  Value hasKeys(ValueRange ahead);
+  /// The scores of the first key tile, the block's n-th, of what was fetched
+  /// ahead; without one, of what is there.
+  Values beginFirstProduct(ValueRange ahead, Value number);
+  Values endFirstProduct(ValueRange ahead, Value number, Values scores);
   /// Where the warpgroup's rows of Q are.
   Value getQueryTile();
   /// Q as fragments.
@@ -65,12 +71,13 @@ private:
   void rotateTile(Value round);
   /// All key tiles of a walk that has some: from the initial state to factors
   /// of the output, and what has been fetched ahead for the next round.
-  LoopState buildKeys(LoopState state, Value round);
-  LoopState buildFirstStep(LoopState state);
+  LoopState buildKeys(LoopState state, Value round, Values scores);
+  LoopState buildFirstStep(LoopState state, Values scores);
   LoopState buildSteps(LoopState state, TileKind kind, bool untilEnd);
   void buildStep(LoopState &state, TileKind kind);
   void buildLastProduct(LoopState &state, Value round);
-  void buildEpilogue(LoopState state, Value round);
+  /// Writes or stages the rows.
+  void buildEpilogue(LoopState state);
 
   Values buildScores(Value number);
   Values buildWeightedSum(const LoopState &state, Value number, bool fences);

@@ -59,12 +59,15 @@ void Producer::buildRounds() {
   // query tile.
   Values init{b.i32(0), b.i32(0)};
   TileRecord first = context.order.getFirst(b);
-  // A kernel before this one may still be rotating q, as it may k, which is
-  // waited for where it is loaded. This kernel ends after that one, since some
-  // block of it waits.
-  if (isRotatedBefore(problem.getOp().getQuery()))
+  // A kernel before this one may still be rotating q or k. Every block waits
+  // for it, so that this kernel ends after that one.
+  bool qIsRotated = isRotatedBefore(problem.getOp().getQuery()),
+       kIsRotated = isRotatedBefore(problem.getOp().getKey());
+  if (qIsRotated)
     asLoader([&] { waitForPreviousKernel(b); });
   handOver(b.i32(0), first);
+  if (kIsRotated && !qIsRotated)
+    asLoader([&] { waitForPreviousKernel(b); });
   init.append(first.words);
   b.whileLoop(
       init,
@@ -145,14 +148,8 @@ Values Producer::buildTile(Value round, const QueryTile &query, Value number) {
 
   Values position = walk.begin(b);
   asLoader([&] {
-    bool waits = isRotatedBefore(problem.getOp().getKey());
-    bool loadsQuery = !context.fetchesQuery();
-    if (loadsQuery && waits)
-      loadQuery(round, query);
-    if (waits)
-      waitForPreviousKernel(b);
     loadKey(position, number);
-    if (loadsQuery && !waits)
+    if (!context.fetchesQuery())
       loadQuery(round, query);
     loadStagedFor(position, number);
   });

@@ -45,6 +45,10 @@ void StageRing::waitEmpty(KernelBuilder &b, Value number) const {
 void StageRing::waitFull(KernelBuilder &b, Value number) const {
   waitBarrier(b, getFull(b, number), getParity(b, number));
 }
+void StageRing::waitFullIf(KernelBuilder &b, Value condition,
+                           Value number) const {
+  waitBarrierIf(b, condition, getFull(b, number), getParity(b, number));
+}
 void StageRing::releaseIf(KernelBuilder &b, Value condition,
                           Value number) const {
   arriveIf(b, condition, getBarrier(b, empty, number));

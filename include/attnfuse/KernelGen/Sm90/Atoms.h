@@ -32,6 +32,8 @@ void initBarrier(KernelBuilder &b, Value barrier, int64_t count);
 /// Makes initialised barriers visible to the tensor memory accelerator.
 void fenceBarrierInit(KernelBuilder &b);
 void waitBarrier(KernelBuilder &b, Value barrier, Value parity);
+void waitBarrierIf(KernelBuilder &b, Value condition, Value barrier,
+                   Value parity);
 /// Waits once `value`, an f32 that is not negative, is known. The assembler is
 /// free to move what makes a value behind a wait that does not depend on it.
 void waitBarrierAfter(KernelBuilder &b, Value barrier, Value parity,

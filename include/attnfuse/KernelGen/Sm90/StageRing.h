@@ -40,6 +40,8 @@ public:
 
   void waitEmpty(KernelBuilder &b, Value number) const;
   void waitFull(KernelBuilder &b, Value number) const;
+  /// The same, under a condition (i32, 0 or 1).
+  void waitFullIf(KernelBuilder &b, Value condition, Value number) const;
   void releaseIf(KernelBuilder &b, Value condition, Value number) const;
 
 private:
