@@ -10,8 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <memory>
 
 using namespace attnfuse;
 
@@ -227,15 +226,23 @@ Result<HostTensor> attnfuse::parseNpy(std::string_view bytes,
 }
 
 Result<HostTensor> attnfuse::readNpy(const std::string &path) {
-  // Reading a folder through a stream buffer throws.
   std::error_code code;
   if (std::filesystem::is_directory(path, code))
     return Error{"cannot read '" + path + "': it is a folder"};
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad())
+  auto fail = [&] {
     return Error{"cannot read '" + path + "': " + getSystemMessage()};
+  };
+  // Not through a stream buffer, which throws where reading fails.
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(
+      std::fopen(path.c_str(), "rb"), &std::fclose);
+  if (!file)
+    return fail();
+  std::string bytes;
+  std::vector<char> part(1 << 16);
+  while (size_t count = std::fread(part.data(), 1, part.size(), file.get()))
+    bytes.append(part.data(), count);
+  if (std::ferror(file.get()))
+    return fail();
   return parseNpy(bytes, path);
 }
 

@@ -129,6 +129,9 @@ TEST(NpyTest, MalformedFiles) {
 }
 
 TEST(NpyTest, ErrorsOfTheSystemNameTheFile) {
+  // Opens, and fails where it is read.
+  EXPECT_EQ(readNpy("/proc/self/mem").error().message,
+            "cannot read '/proc/self/mem': Input/output error");
   EXPECT_EQ(readNpy("/nonexistent/x.npy").error().message,
             "cannot read '/nonexistent/x.npy': No such file or directory");
 }

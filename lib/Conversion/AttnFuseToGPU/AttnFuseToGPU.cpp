@@ -342,11 +342,12 @@ FailureOr<gpu::GPUModuleOp> FunctionConverter::convert() {
   FunctionBody lastWay = hasSplitRotation(op) ? splitRotations() : body;
   // One way to rotate k is enough where keys are split, which is before: parts
   // would rotate the keys of a head once for each of its query heads.
-  if (getKernelTile(lastWay.attention.getScheduleAttr()).keySplits == 0 &&
-      target)
+  int64_t keySplits =
+      getKernelTile(lastWay.attention.getScheduleAttr()).keySplits;
+  if (keySplits == 0 && target)
     addSplitVersion(lastWay);
   LogicalResult result = success();
-  if (op.getKeyRotationWay() == RotationWay::BySize)
+  if (op.getKeyRotationWay() == RotationWay::BySize && keySplits <= 1)
     result = addFusedVersions();
   if (succeeded(result))
     result = addVersions(lastWay, function.getName(), std::nullopt,

@@ -522,18 +522,13 @@ Consumer::buildNormalizer(LoopState &state, Values &scores, TileKind kind,
       advance(r);
       weigh(r);
     }
-    ArrayRef<Value> left = rows[r];
+    normalizer.accumulate(b, state.rows[r], rows[r], style);
     if (betweenRows && r == 0) {
       // The assembler moves exponentials behind the wait, or not, by what else
-      // there is. Half of a row's are to be before it, by the sum that it waits
-      // for; the others hide what it costs.
-      left = rows[r] = b.pin(rows[r]);
-      size_t half = left.size() / 2;
-      normalizer.accumulate(b, state.rows[r], left.take_front(half), style);
+      // there is, but for the sum that the wait depends on.
+      rows[r] = b.pin(rows[r]);
       betweenRows();
-      left = left.drop_front(half);
     }
-    normalizer.accumulate(b, state.rows[r], left, style);
     for (auto [index, weight] :
          llvm::zip_equal(scoreShape.getRowIndices(r), rows[r]))
       scores[index] = weight;

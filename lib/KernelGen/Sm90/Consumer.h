@@ -82,8 +82,7 @@ private:
   Values buildScores(Value number);
   Values buildWeightedSum(const LoopState &state, Value number, bool fences);
   /// Scores to weights, in place; by row, what is to be done to the output.
-  /// `betweenRows`, if any, is emitted after the first row's exponentials, of
-  /// which the row's sum has half by then.
+  /// `betweenRows`, if any, is emitted after the first row's exponentials.
   SmallVector<OnlineNormalizer::Rescale>
   buildNormalizer(LoopState &state, Values &scores, TileKind kind,
                   function_ref<void()> betweenRows);
