@@ -522,13 +522,18 @@ Consumer::buildNormalizer(LoopState &state, Values &scores, TileKind kind,
       advance(r);
       weigh(r);
     }
-    normalizer.accumulate(b, state.rows[r], rows[r], style);
+    ArrayRef<Value> left = rows[r];
     if (betweenRows && r == 0) {
       // The assembler moves exponentials behind the wait, or not, by what else
-      // there is, but for the sum that the wait depends on.
-      rows[r] = b.pin(rows[r]);
+      // there is, but for the sum that the wait depends on: half of a row's.
+      // The others hide what the wait costs.
+      left = rows[r] = b.pin(rows[r]);
+      size_t half = left.size() / 2;
+      normalizer.accumulate(b, state.rows[r], left.take_front(half), style);
       betweenRows();
+      left = left.drop_front(half);
     }
+    normalizer.accumulate(b, state.rows[r], left, style);
     for (auto [index, weight] :
          llvm::zip_equal(scoreShape.getRowIndices(r), rows[r]))
       scores[index] = weight;

@@ -82,7 +82,8 @@ private:
   Values buildScores(Value number);
   Values buildWeightedSum(const LoopState &state, Value number, bool fences);
   /// Scores to weights, in place; by row, what is to be done to the output.
-  /// `betweenRows`, if any, is emitted after the first row's exponentials.
+  /// `betweenRows`, if any, is emitted after the first row's exponentials, of
+  /// which the row's sum has half by then.
   SmallVector<OnlineNormalizer::Rescale>
   buildNormalizer(LoopState &state, Values &scores, TileKind kind,
                   function_ref<void()> betweenRows);
