@@ -183,7 +183,7 @@ TEST(KernelResources, StagedTableRowsLieInDifferentBanks) {
 
 TEST(KernelResources, PipelinedPlanFollowsTheMachine) {
   TargetInfo target = llvm::cantFail(lookupTarget("h200"));
-  KernelTraits traits{PaddedHeadDims(64, 64), false, Staging::PerQueryAndKey};
+  KernelTraits traits{PaddedHeadDims(64, 64), false, Staging{0, 1}};
   KernelTile tile{128, 128, 8, false, KernelPipeline()};
   PipelinedMemoryPlan roomy(traits, tile, target);
   EXPECT_EQ(roomy.stagedStages, 2);
