@@ -63,8 +63,7 @@ static std::optional<StagedOperand> getStagedOperand(AttentionOp op,
   return staged;
 }
 
-SmallVector<StagedOperand>
-mlir::attnfuse::getStagedOperands(AttentionOp op) {
+SmallVector<StagedOperand> mlir::attnfuse::getStagedOperands(AttentionOp op) {
   SmallVector<StagedOperand> operands;
   for (Operation *load : getElementLoads(op)) {
     std::optional<StagedOperand> operand = getStagedOperand(op, load);

@@ -362,8 +362,7 @@ std::optional<KernelTile> choosePipelinedTile(const ScheduleProblem &problem,
                                               const TargetInfo &target) {
   int64_t headDim = std::max(problem.dims.qk, problem.dims.v);
   // Three warpgroups leave 160 registers each.
-  bool hasSpareRegisters =
-      !problem.rotatesKeys && problem.staging.isNone();
+  bool hasSpareRegisters = !problem.rotatesKeys && problem.staging.isNone();
   int64_t groups = headDim <= 64 && hasSpareRegisters ? 3 : 2;
   // A band not much wider than a tile is mostly boundary.
   if (problem.windowWidth && headDim <= 64 &&

@@ -365,10 +365,9 @@ Condition FunctionConverter::getMapsCondition(AttentionOp op,
   Condition condition;
   if (tile.pipeline)
     for (const StagedOperand &staged : getStagedOperands(op))
-      condition = both(condition, getTensorMapCondition(
-                                      manifest.getTensors()
-                                          .find(staged.tensor)
-                                          ->second));
+      condition = both(condition,
+                       getTensorMapCondition(
+                           manifest.getTensors().find(staged.tensor)->second));
   return condition;
 }
 

@@ -109,8 +109,8 @@ Consumer::Consumer(KernelBuilder &b, const BlockContext &context)
   outputProduct.transposedB = true;
   outputProduct.bOffsets = getRowSteps(tile.tileN);
   for (const BlockContext::StagedPanels &staged : context.stagedPanels)
-    if (Value sum = ScoreChain::getHidingSum(problem.getOp(),
-                                             staged.operand.load)) {
+    if (Value sum =
+            ScoreChain::getHidingSum(problem.getOp(), staged.operand.load)) {
       hiding = &staged.operand;
       hidingSum = sum;
     }

@@ -228,8 +228,7 @@ void Producer::loadStaged(const QueryTile &query, Value firstKey,
     bytes += panels * getRows(operand) * kPanelPitch;
   Value tile = beginLoad(*context.stagedTiles, number, bytes);
   Value zero = b.i32(0);
-  for (auto [map, staged] :
-       llvm::zip_equal(stagedMaps, context.stagedPanels)) {
+  for (auto [map, staged] : llvm::zip_equal(stagedMaps, context.stagedPanels)) {
     const StagedOperand &operand = staged.operand;
     loadPanels(b.add(tile, staged.offset), map, panels, staged.panelBytes,
                firstKey,

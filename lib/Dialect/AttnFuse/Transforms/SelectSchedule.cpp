@@ -116,8 +116,7 @@ KernelTraits mlir::attnfuse::getKernelTraits(AttentionOp op) {
   KernelTraits traits{PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()),
                       op.getKeyRotationWay() == RotationWay::Fused};
   for (const StagedOperand &staged : getStagedOperands(op))
-    ++(staged.perQuery ? traits.staging.perQueryAndKey
-                       : traits.staging.perKey);
+    ++(staged.perQuery ? traits.staging.perQueryAndKey : traits.staging.perKey);
   if (op.getQueryRotationWay() == RotationWay::Fused) {
     auto table = cast<RankedTensorType>(op.getQCos().getType());
     int64_t pairs = table.getShape()[1];
