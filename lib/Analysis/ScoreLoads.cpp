@@ -31,11 +31,10 @@ SmallVector<Operation *> mlir::attnfuse::getElementLoads(AttentionOp op) {
   return loads;
 }
 
-std::optional<StagedOperand> mlir::attnfuse::getStagedOperand(AttentionOp op) {
-  SmallVector<Operation *> loads = getElementLoads(op);
-  if (loads.size() != 1)
-    return std::nullopt;
-  auto extract = cast<tensor::ExtractOp>(loads.front());
+/// `load` as a staged operand, if it can be one.
+static std::optional<StagedOperand> getStagedOperand(AttentionOp op,
+                                                     Operation *load) {
+  auto extract = cast<tensor::ExtractOp>(load);
   Type type = extract.getType();
   if (extract.getIndices().size() != 4 || (!type.isF16() && !type.isBF16()))
     return std::nullopt;
@@ -62,4 +61,15 @@ std::optional<StagedOperand> mlir::attnfuse::getStagedOperand(AttentionOp op) {
   if (extract.getIndices()[3] != block.getArgument(AttentionOp::J))
     return std::nullopt;
   return staged;
+}
+
+SmallVector<StagedOperand> mlir::attnfuse::getStagedOperands(AttentionOp op) {
+  SmallVector<StagedOperand> operands;
+  for (Operation *load : getElementLoads(op)) {
+    std::optional<StagedOperand> operand = getStagedOperand(op, load);
+    if (!operand)
+      return {};
+    operands.push_back(*operand);
+  }
+  return operands;
 }

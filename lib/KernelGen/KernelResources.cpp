@@ -61,17 +61,9 @@ SharedMemoryPlan::SharedMemoryPlan(const PaddedHeadDims &dims,
   size = std::max(loopEnd, outputEnd);
 }
 
-int64_t mlir::attnfuse::getStagedPanelBytes(Staging staging, int64_t tileM) {
-  switch (staging) {
-  case Staging::None:
-    return 0;
-  case Staging::PerKey:
-    // One row, and the distance that the swizzle repeats by.
-    return kSwizzleBytes;
-  case Staging::PerQueryAndKey:
-    return tileM * kPanelColumns * kElementBytes;
-  }
-  return 0;
+int64_t mlir::attnfuse::getStagedPanelBytes(bool perQuery, int64_t tileM) {
+  // Of one row, the distance that the swizzle repeats by.
+  return perQuery ? tileM * kPanelColumns * kElementBytes : kSwizzleBytes;
 }
 
 PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
@@ -84,7 +76,10 @@ PipelinedMemoryPlan::PipelinedMemoryPlan(const KernelTraits &traits,
   queryBytes = tile.tileM * qkColumns * kElementBytes;
   keyBytes = tile.tileN * qkColumns * kElementBytes;
   valueBytes = tile.tileN * vColumns * kElementBytes;
-  stagedBytes = keyPanels * getStagedPanelBytes(traits.staging, tile.tileM);
+  stagedBytes =
+      keyPanels *
+      (traits.staging.perKey * getStagedPanelBytes(false, tile.tileM) +
+       traits.staging.perQueryAndKey * getStagedPanelBytes(true, tile.tileM));
   int64_t outputBytes = tile.tileM * vColumns * kElementBytes;
   int64_t recordBytes = kTileRecordStages * kTileRecordBytes;
   int64_t controlBytes = recordBytes + 8 * getNumBarriers();

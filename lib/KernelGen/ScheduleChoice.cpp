@@ -349,7 +349,7 @@ std::optional<KernelTile> getPipelinedTile(const ScheduleProblem &problem,
     return std::nullopt;
   KernelTile tile{groups * kWarpgroupRows, tileN, groups * kWarpgroupWarps,
                   /*qInRegisters=*/headDim > 64 && headDim <= 128 &&
-                      !problem.rotatesKeys && problem.staging == Staging::None,
+                      !problem.rotatesKeys && problem.staging.isNone(),
                   choosePipeline(problem, headDim, groups)};
   tile.packedHeads = choosePackedHeads(problem, tile.tileM);
   if (!fitsOn(problem, tile, target))
@@ -362,8 +362,7 @@ std::optional<KernelTile> choosePipelinedTile(const ScheduleProblem &problem,
                                               const TargetInfo &target) {
   int64_t headDim = std::max(problem.dims.qk, problem.dims.v);
   // Three warpgroups leave 160 registers each.
-  bool hasSpareRegisters =
-      !problem.rotatesKeys && problem.staging == Staging::None;
+  bool hasSpareRegisters = !problem.rotatesKeys && problem.staging.isNone();
   int64_t groups = headDim <= 64 && hasSpareRegisters ? 3 : 2;
   // A band not much wider than a tile is mostly boundary.
   if (problem.windowWidth && headDim <= 64 &&

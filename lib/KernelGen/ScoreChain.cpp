@@ -76,8 +76,8 @@ Value ScoreChain::getHidingSum(AttentionOp op, Operation *load) {
 }
 
 Value ScoreChain::apply(KernelBuilder &b, Value score,
-                        const ScorePosition &position, KnownLoad known,
-                        Value result) const {
+                        const ScorePosition &position,
+                        ArrayRef<KnownLoad> known, Value result) const {
   Block &block = op.getScore().front();
   Value key = b.add(position.firstKey, position.keyOffset);
   Offsets offsets{{key, {position.firstKey, position.keyOffset}}};
@@ -91,8 +91,12 @@ Value ScoreChain::apply(KernelBuilder &b, Value score,
   for (Operation &operation : block.without_terminator()) {
     if (map.contains(result))
       break;
-    Value value = &operation == known.load
-                      ? known.value
+    auto isAtHand = [&](const KnownLoad &load) {
+      return load.load == &operation;
+    };
+    const KnownLoad *here = llvm::find_if(known, isAtHand);
+    Value value = here != known.end()
+                      ? here->value
                       : emitByOffset(b, operation, map, offsets);
     map.map(operation.getResult(0), value ? value : emit(b, operation, map));
   }

@@ -16,7 +16,7 @@ using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 
 void ScoreTile::applyChain(KernelBuilder &b, MutableArrayRef<Value> scores,
-                           Value firstKey, const StagedLoad &staged) const {
+                           Value firstKey, const StagedLoads &staged) const {
   if (!problem.scalesScores())
     return;
   Part part(b, "score_chain");
@@ -28,14 +28,14 @@ void ScoreTile::applyChain(KernelBuilder &b, MutableArrayRef<Value> scores,
   // Rows and keys past the ends have no elements in the tensors that the region
   // reads by them.
   bool staysInside = llvm::any_of(getElementLoads(op), [&](Operation *load) {
-    return load != staged.load;
+    return !llvm::is_contained(staged.loads, load);
   });
   Value lastRow = b.sub(problem.nq, 1), lastKey = b.sub(problem.nkv, 1);
   // By column tile, so that few staged elements are held at a time.
   for (int64_t columnTile = 0; columnTile < shape.columnTiles; ++columnTile) {
-    Values elements;
-    if (staged.load)
-      elements = staged.getElements(columnTile);
+    SmallVector<Values> elements;
+    for (size_t n = 0; n < staged.loads.size(); ++n)
+      elements.push_back(staged.getElements(n, columnTile));
     for (int64_t rowTile = 0; rowTile < shape.rowTiles; ++rowTile)
       for (int64_t e = 0; e < AccumulatorTile::kElements; ++e) {
         Value &score = scores[shape.getIndex(rowTile, columnTile, e)];
@@ -51,9 +51,9 @@ void ScoreTile::applyChain(KernelBuilder &b, MutableArrayRef<Value> scores,
           at.firstKey = b.min(b.add(threadKey, at.keyOffset), lastKey);
           at.keyOffset = 0;
         }
-        ScoreChain::KnownLoad known;
-        if (staged.load)
-          known = {staged.load, elements[e]};
+        SmallVector<ScoreChain::KnownLoad> known;
+        for (auto [load, ofLoad] : llvm::zip_equal(staged.loads, elements))
+          known.push_back({load, ofLoad[e]});
         score = chain.apply(b, score, at, known, staged.result);
       }
   }

@@ -109,24 +109,13 @@ void TuneReport::print(MLIRContext *context, raw_ostream &os) const {
 // JSON
 //===----------------------------------------------------------------------===//
 
-static StringRef getName(Staging staging) {
-  switch (staging) {
-  case Staging::None:
-    return "none";
-  case Staging::PerKey:
-    return "per_key";
-  case Staging::PerQueryAndKey:
-    return "per_query_and_key";
-  }
-  return "";
-}
-
 static llvm::json::Object getJson(const ScheduleProblem &problem) {
   llvm::json::Object object{
       {"head_dim", problem.dims.qk},
       {"value_head_dim", problem.dims.v},
       {"score_operands", problem.numScoreOperands},
-      {"staging", getName(problem.staging)},
+      {"staged_per_key", problem.staging.perKey},
+      {"staged_per_query_and_key", problem.staging.perQueryAndKey},
       {"reads_elements", problem.readsElements},
       {"has_band", problem.hasBand},
       {"rotates_keys", problem.rotatesKeys},

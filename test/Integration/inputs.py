@@ -68,7 +68,7 @@ def make_inputs(variant, dims, seed):
             values = rng.uniform(0.01, 0.5, sizes)
         else:
             values = rng.standard_normal(sizes)
-            if name == "bias":
+            if name.startswith("bias"):
                 values = np.where(rng.random(sizes) < 0.1, -np.inf, values)
         result[name] = round_values(values, element_type)
     return result

@@ -148,7 +148,7 @@ def arguments(variant):
             result.append(("slopes", "f32", ["B", hq] if op["slopes"] == "BH" else [hq]))
         elif op["op"] == "additive_bias":
             sizes = {"b": "B", "h": hq, "q": "Nq", "k": "Nkv", "1": 1}
-            result.append(("bias", op["type"], [sizes[c] for c in op["shape"]]))
+            result.append((op.get("name", "bias"), op["type"], [sizes[c] for c in op["shape"]]))
     return result
 
 
@@ -172,7 +172,8 @@ def score_op(op, before, after, scores, types):
     if op["op"] == "alibi":
         operand = f" slopes(%slopes : {types['slopes']})" if op["slopes"] else ""
         return f"{result} {op['align']}{operand} : {scores}"
-    return f"{result}, %bias : {scores}, {types['bias']}"
+    name = op.get("name", "bias")
+    return f"{result}, %{name} : {scores}, {types[name]}"
 
 
 def function_text(variant):

@@ -11,7 +11,8 @@ A variant is a dictionary (matrix.py makes them, and the tests write their own):
           are used where they are given
   chain   the score ops in order: {op: "causal" | "sliding_window" | "block_sparse" |
           "alibi" | "additive_bias", ...attributes}; their operands are the inputs
-          row_offsets, col_indices, slopes and bias
+          row_offsets, col_indices, slopes and bias (or
+          what "name" says, where there are several)
   norm    "softmax", "sum", "length" or "none"
 """
 
@@ -120,7 +121,7 @@ def score_chain(scores, error, chain, inputs):
             scores = scores - penalty
             error = error + 2.0**-22 * (np.abs(scores) + penalty)
         elif name == "additive_bias":
-            bias = inputs["bias"]
+            bias = inputs[op.get("name", "bias")]
             masked = np.isneginf(bias)
             visible = visible & ~masked
             bias = np.where(masked, 0, bias)

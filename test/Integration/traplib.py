@@ -59,8 +59,8 @@ def block_sparse(query_block=16, key_block=16, pattern="shared"):
     return {"op": "block_sparse", "query_block": query_block, "key_block": key_block, "pattern": pattern}
 
 
-def bias(shape, element_type="f32"):
-    return {"op": "additive_bias", "shape": shape, "type": element_type}
+def bias(shape, element_type="f32", name="bias"):
+    return {"op": "additive_bias", "shape": shape, "type": element_type, "name": name}
 
 
 def alibi(align="bottom_right", slopes=None):

@@ -79,6 +79,33 @@ def mask_of_the_lowest_finite_number(runner):
 
 
 @trap
+def several_biases(runner):
+    """All of 16 bits, which pipelined kernels load in tiles where strides allow it, in any order and of any
+    shape: rows that one hides, or the others, or only all of them together."""
+    shapes = [("bhqk", "b11k"), ("b11k", "1hqk"), ("11qk", "bh1k"), ("b1qk", "1h1k", "bhqk"), ("b11k", "1hqk", "11qk")]
+    lengths = [(5, 70)] + ([(70, 392), (200, 512), (130, 133)] if runner.on_gpu else [])
+    for number, shape in enumerate(shapes):
+        element_type = ("f16", "bf16")[number % 2]
+        chain = [bias(s, ("f16", "bf16")[(number + n) // 2 % 2], f"bias{n}") for n, s in enumerate(shape)]
+        for extra in ([], [causal()]):
+            for norm in ("softmax", "sum"):
+                d = (32, 64, 128)[number % 3]
+                v = variant(element_type, hq=2, d=d, chain=chain[:1] + extra + chain[1:], norm=norm)
+
+                def fill(arrays):
+                    for n in range(len(shape)):
+                        rows = arrays[f"bias{n}"].reshape(-1, arrays[f"bias{n}"].shape[-1])
+                        rows[n % len(rows)] = -np.inf
+                        # Together they leave nothing of a row.
+                        rows[-1, n :: len(shape)] = -np.inf
+
+                for nq, nkv in lengths:
+                    wrong = run_and_compare(runner, v, sizes(2, nq, nkv), fill)
+                    if wrong:
+                        return f"{element_type} {shape} {norm} {nq}x{nkv}: {wrong}"
+
+
+@trap
 def hidden_and_lowest_biases_in_tiles(runner):
     """Rows of 16-bit biases of four dimensions, which pipelined kernels load in tiles: hidden keys beside
     the lowest finite number, over whole and ragged tiles."""

@@ -181,9 +181,24 @@ TEST(KernelResources, StagedTableRowsLieInDifferentBanks) {
   }
 }
 
+TEST(KernelResources, StagedOperandsLieSideBySide) {
+  TargetInfo target = llvm::cantFail(lookupTarget("h200"));
+  KernelTile tile{128, 96, 8, false, KernelPipeline()};
+  auto getStagedBytes = [&](Staging staging) {
+    KernelTraits traits{PaddedHeadDims(64, 64), false, staging};
+    return PipelinedMemoryPlan(traits, tile, target).stagedBytes;
+  };
+  // Two panels of 64 keys: 128 rows of 128 bytes, or one row and what the
+  // swizzle repeats by.
+  EXPECT_EQ(getStagedBytes({}), 0);
+  EXPECT_EQ(getStagedBytes({1, 0}), 2 * 1024);
+  EXPECT_EQ(getStagedBytes({0, 1}), 2 * 128 * 128);
+  EXPECT_EQ(getStagedBytes({2, 1}), 2 * (2 * 1024 + 128 * 128));
+}
+
 TEST(KernelResources, PipelinedPlanFollowsTheMachine) {
   TargetInfo target = llvm::cantFail(lookupTarget("h200"));
-  KernelTraits traits{PaddedHeadDims(64, 64), false, Staging::PerQueryAndKey};
+  KernelTraits traits{PaddedHeadDims(64, 64), false, Staging{0, 1}};
   KernelTile tile{128, 128, 8, false, KernelPipeline()};
   PipelinedMemoryPlan roomy(traits, tile, target);
   EXPECT_EQ(roomy.stagedStages, 2);

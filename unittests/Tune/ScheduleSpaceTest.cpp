@@ -51,7 +51,7 @@ std::vector<std::pair<std::string, ScheduleProblem>> getProblems() {
   add("grouped heads", 128, 128).packableHeads = 4;
   ScheduleProblem &bias = add("bias", 64, 64);
   bias.numScoreOperands = 1;
-  bias.staging = Staging::PerQueryAndKey;
+  bias.staging.perQueryAndKey = 1;
   ScheduleProblem &gather = add("gather", 64, 64);
   gather.numScoreOperands = 1;
   gather.readsElements = true;

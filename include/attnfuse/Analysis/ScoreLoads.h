@@ -30,8 +30,9 @@ struct StagedOperand {
 /// The loads of the score region that depend on the query or the key.
 SmallVector<Operation *> getElementLoads(AttentionOp op);
 
-/// The one such load, if it can be staged.
-std::optional<StagedOperand> getStagedOperand(AttentionOp op);
+/// All such loads, in the region's order, if each of them can be staged; else
+/// none.
+SmallVector<StagedOperand> getStagedOperands(AttentionOp op);
 
 } // namespace mlir::attnfuse
 

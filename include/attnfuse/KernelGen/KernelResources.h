@@ -46,16 +46,19 @@ struct PaddedHeadDims {
   int64_t v;
 };
 
-/// What of a score operand a pipelined kernel brings to shared memory with each
-/// key tile.
-enum class Staging { None, PerKey, PerQueryAndKey };
+/// Score operands that a pipelined kernel brings to shared memory with each key
+/// tile: how many with one row for all queries, and with a row for each.
+struct Staging {
+  int64_t perKey = 0, perQueryAndKey = 0;
+  bool isNone() const { return perKey + perQueryAndKey == 0; }
+};
 
 /// What of the work, besides the tile, decides what a kernel takes.
 struct KernelTraits {
   PaddedHeadDims dims;
   /// Whether K is rotated in the kernel.
   bool rotatesKeys = false;
-  Staging staging = Staging::None;
+  Staging staging = {};
   /// Bytes of one row of a table of Q's rotation, where it can be done in
   /// registers; else 0.
   int64_t queryTableRowBytes = 0;
@@ -157,8 +160,8 @@ struct PipelinedMemoryPlan {
   int64_t stages;
 };
 
-/// Bytes of a panel of 64 keys of the staged operand.
-int64_t getStagedPanelBytes(Staging staging, int64_t tileM);
+/// Bytes of a panel of 64 keys of a staged operand.
+int64_t getStagedPanelBytes(bool perQuery, int64_t tileM);
 
 /// Registers per thread that the warps of a pipelined block ask for, by the
 /// number of its computing warpgroups, the blocks that are to share an SM, and

@@ -35,9 +35,9 @@ struct ScheduleProblem {
   std::optional<int64_t> keyBlock;
   /// Tensors that the score chain reads.
   int64_t numScoreOperands = 0;
-  /// Whether it reads one anew for every query or key: in tiles that can be
-  /// staged, or without any such order.
-  Staging staging = Staging::None;
+  /// Those that it reads anew for every query or key: in tiles that can be
+  /// staged, or else without any such order.
+  Staging staging;
   bool readsElements = false;
   /// Whether a band limits the keys.
   bool hasBand = false;

@@ -50,7 +50,7 @@ public:
   /// `result`, by default what the region yields, for `score`. A product and
   /// the sum it goes into are rounded once.
   Value apply(KernelBuilder &b, Value score, const ScorePosition &position,
-              KnownLoad known, Value result = {}) const;
+              ArrayRef<KnownLoad> known, Value result = {}) const;
 
 private:
   /// An i32 as a sum with a constant. Elements of a row differ by the

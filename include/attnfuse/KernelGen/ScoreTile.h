@@ -24,23 +24,23 @@ public:
       : problem(problem), query(query), shape(shape), row(row), column(column) {
   }
 
-  /// A load of the score region, and its values for a column tile of 8, by
-  /// accumulator element.
-  struct StagedLoad {
-    Operation *load = nullptr;
-    llvm::function_ref<Values(int64_t columnTile)> getElements;
+  /// Loads of the score region, and the values of the n-th for a column tile of
+  /// 8, by accumulator element.
+  struct StagedLoads {
+    SmallVector<Operation *> loads;
+    llvm::function_ref<Values(int64_t n, int64_t columnTile)> getElements;
     /// What is wanted of the region, by default what it yields.
     Value result = {};
   };
 
   /// Scales the scores and runs the op's score region on them, if that is not
   /// left to the normalizer. `firstKey` is the tile's. There is one row tile if
-  /// a load is staged.
+  /// loads are staged.
   void applyChain(KernelBuilder &b, MutableArrayRef<Value> scores,
-                  Value firstKey, const StagedLoad &staged) const;
+                  Value firstKey, const StagedLoads &staged) const;
   void applyChain(KernelBuilder &b, MutableArrayRef<Value> scores,
                   Value firstKey) const {
-    applyChain(b, scores, firstKey, StagedLoad());
+    applyChain(b, scores, firstKey, StagedLoads());
   }
   /// Sets the scores to -inf that a band or the end of the keys hides.
   void applyMask(KernelBuilder &b, MutableArrayRef<Value> scores,

@@ -363,11 +363,13 @@ FailureOr<gpu::GPUModuleOp> FunctionConverter::convert() {
 
 Condition FunctionConverter::getMapsCondition(AttentionOp op,
                                               const KernelTile &tile) const {
-  std::optional<StagedOperand> staged = getStagedOperand(op);
-  if (!tile.pipeline || !staged)
-    return std::nullopt;
-  return getTensorMapCondition(
-      manifest.getTensors().find(staged->tensor)->second);
+  Condition condition;
+  if (tile.pipeline)
+    for (const StagedOperand &staged : getStagedOperands(op))
+      condition = both(condition,
+                       getTensorMapCondition(
+                           manifest.getTensors().find(staged.tensor)->second));
+  return condition;
 }
 
 void FunctionConverter::addSplitVersion(const FunctionBody &way) {

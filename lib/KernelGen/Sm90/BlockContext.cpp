@@ -65,10 +65,14 @@ BlockContext::BlockContext(KernelBuilder &b, AttentionOp op,
       readyKeys(keyRotation ? getRing(b, shared, plan, plan.k, plan.keyBytes,
                                       plan.getKeyRotated(), plan.getKeyEmpty(),
                                       plan.stages)
-                            : keys),
-      stagedOperand(getStagedOperand(op)),
-      stagedPanelBytes(getStagedPanelBytes(traits.staging, tile.tileM)) {
-  if (stagedOperand)
+                            : keys) {
+  int64_t offset = 0;
+  for (const StagedOperand &operand : getStagedOperands(op)) {
+    int64_t panelBytes = getStagedPanelBytes(operand.perQuery, tile.tileM);
+    stagedPanels.push_back({operand, panelBytes, offset});
+    offset += panelBytes * getKeyPanels();
+  }
+  if (!stagedPanels.empty())
     stagedTiles =
         getRing(b, shared, plan, plan.staged, plan.stagedBytes,
                 plan.getStagedFull(), plan.getStagedEmpty(), plan.stagedStages);

@@ -29,6 +29,10 @@ struct BlockContext {
 
   void initBarriers(KernelBuilder &b) const;
 
+  /// Panels of 64 keys in a key tile.
+  int64_t getKeyPanels() const {
+    return llvm::divideCeil(tile.tileN, kPanelColumns);
+  }
   int64_t getComputingWarpgroups() const {
     return tile.warps / kWarpgroupWarps;
   }
@@ -77,11 +81,15 @@ struct BlockContext {
   /// Like `keys`, with the barriers of rotated tiles; the same without a
   /// rotation.
   StageRing readyKeys;
-  /// The score operand that comes with the keys, if there is one, and its
-  /// tiles: panels of 64 keys.
-  std::optional<StagedOperand> stagedOperand;
+  /// A score operand that comes with the keys, in panels of 64: the bytes of
+  /// one, and where the first lies in a stage.
+  struct StagedPanels {
+    StagedOperand operand;
+    int64_t panelBytes, offset;
+  };
+  SmallVector<StagedPanels> stagedPanels;
+  /// All of them; only if there are some.
   std::optional<StageRing> stagedTiles;
-  int64_t stagedPanelBytes;
 };
 
 } // namespace mlir::attnfuse::kernelgen::sm90

@@ -108,9 +108,12 @@ Consumer::Consumer(KernelBuilder &b, const BlockContext &context)
   outputProduct.n = context.dims.v;
   outputProduct.transposedB = true;
   outputProduct.bOffsets = getRowSteps(tile.tileN);
-  if (context.stagedOperand)
-    hidingSum =
-        ScoreChain::getHidingSum(problem.getOp(), context.stagedOperand->load);
+  for (const BlockContext::StagedPanels &staged : context.stagedPanels)
+    if (Value sum =
+            ScoreChain::getHidingSum(problem.getOp(), staged.operand.load)) {
+      hiding = &staged.operand;
+      hidingSum = sum;
+    }
 }
 
 //===----------------------------------------------------------------------===//
@@ -369,9 +372,8 @@ Consumer::LoopState Consumer::buildKeys(LoopState state, Value round,
   state.ahead.clear();
   if (tracksLargest())
     state.largest.assign(
-        context.stagedOperand->perQuery ? scoreShape.getNumRows() : 1,
-        b.i32(getNegativeInfinities(
-            context.stagedOperand->load->getResult(0).getType())));
+        hiding->perQuery ? scoreShape.getNumRows() : 1,
+        b.i32(getNegativeInfinities(hiding->load->getResult(0).getType())));
   state = buildFirstStep(state, scores);
   // In the order of the walk; see TileWalk.
   const BandLimits &limits = problem.limits;
@@ -554,38 +556,37 @@ void Consumer::buildRescale(LoopState &state,
 
 void Consumer::changeScores(LoopState &state, Values &scores, Value firstKey,
                             TileKind kind) {
-  if (!context.stagedOperand)
+  if (!context.stagedTiles)
     return scoreTile->applyChain(b, scores, firstKey);
   Value number = state.number;
   bool takesSum = hidingSum && kind == TileKind::Inner;
-  const StagedOperand &operand = *context.stagedOperand;
   const StageRing &ring = *context.stagedTiles;
   ring.waitFull(b, number);
-  Value tile = ring.getTile(b, number);
-  Type pairType = VectorType::get({2}, operand.load->getResult(0).getType());
-  Values matrices;
-  auto getElements = [&](int64_t columnTile) {
+  Value stage = ring.getTile(b, number);
+  // By operand, four matrices: both rows of two column tiles.
+  SmallVector<Values> matrices(context.stagedPanels.size());
+  auto getElements = [&](int64_t n, int64_t columnTile) {
+    const auto &[operand, panelBytes, offset] = context.stagedPanels[n];
     int64_t column = columnTile * AccumulatorTile::kColumns;
-    Value panel =
-        b.add(tile, column / kPanelColumns * context.stagedPanelBytes);
+    Value panel = b.add(stage, offset + column / kPanelColumns * panelBytes);
     int64_t inPanel = column % kPanelColumns * 2;
     Values pairs;
     if (operand.perQuery) {
-      // Four matrices: both rows of two column tiles.
       if (columnTile % 2 == 0)
-        matrices = loadMatrix(
+        matrices[n] = loadMatrix(
             b, b.xorI(b.add(b.add(panel, b.mul(group, kGroupPanelBytes)),
                             matrixOffset),
                       inPanel));
       int64_t first = columnTile % 2 * 2;
-      pairs = {matrices[first], matrices[first + 1]};
+      pairs = {matrices[n][first], matrices[n][first + 1]};
     } else {
       // One row for all queries, in the panel's row 0, which is not swizzled.
       Value pair =
           loadWord(b, b.add(b.add(panel, b.shl(tileColumn, 1)), inPanel));
       pairs = {pair, pair};
     }
-    if (takesSum)
+    Type pairType = VectorType::get({2}, operand.load->getResult(0).getType());
+    if (takesSum && &operand == hiding)
       for (auto [largest, pair] : llvm::zip_first(state.largest, pairs))
         largest = b.bitcast(
             b.maxF(b.bitcast(largest, pairType), b.bitcast(pair, pairType)),
@@ -596,15 +597,15 @@ void Consumer::changeScores(LoopState &state, Values &scores, Value firstKey,
         elements.push_back(b.extractElement(b.bitcast(pair, pairType), of));
     return elements;
   };
-  scoreTile->applyChain(
-      b, scores, firstKey,
-      {operand.load, getElements, takesSum ? hidingSum : Value()});
+  ScoreTile::StagedLoads loads{{}, getElements, takesSum ? hidingSum : Value()};
+  for (const BlockContext::StagedPanels &staged : context.stagedPanels)
+    loads.loads.push_back(staged.operand.load);
+  scoreTile->applyChain(b, scores, firstKey, loads);
   ring.releaseIf(b, isWarpLeader, number);
 }
 
 void Consumer::markUncertainRows(LoopState &state) {
-  auto type =
-      cast<FloatType>(context.stagedOperand->load->getResult(0).getType());
+  auto type = cast<FloatType>(hiding->load->getResult(0).getType());
   Type pairType = VectorType::get({2}, type);
   for (auto [r, row] : llvm::enumerate(state.rows)) {
     Value largest = state.largest[state.largest.size() == 1 ? 0 : r];

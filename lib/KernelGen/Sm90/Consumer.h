@@ -123,9 +123,10 @@ private:
   const AttentionProblem &problem;
   AccumulatorTile scoreShape, outputShape;
   OnlineNormalizer normalizer;
-  /// The sum that stands for the score region in inner tiles; null if only the
-  /// region itself does.
+  /// The sum that stands for the score region in inner tiles, and the staged
+  /// operand that it adds; null if only the region itself does.
   Value hidingSum;
+  const StagedOperand *hiding = nullptr;
   WarpgroupProduct scoreProduct, outputProduct;
 
   // By thread.

@@ -29,10 +29,10 @@ Producer::Producer(KernelBuilder &b, const BlockContext &context)
                               tile.getRowsPerHead(), kPanelColumns);
   keyMap = abi.getTensorMap(b, op.getKey(), 1, tile.tileN, kPanelColumns);
   valueMap = abi.getTensorMap(b, op.getValue(), 1, tile.tileN, kPanelColumns);
-  if (context.stagedOperand)
-    stagedMap = abi.getTensorMap(
-        b, context.stagedOperand->tensor, 1,
-        context.stagedOperand->perQuery ? tile.tileM : 1, kPanelColumns);
+  for (const auto &[operand, panelBytes, offset] : context.stagedPanels)
+    stagedMaps.push_back(abi.getTensorMap(b, operand.tensor, 1,
+                                          operand.perQuery ? tile.tileM : 1,
+                                          kPanelColumns));
 }
 
 void Producer::build() {
@@ -140,7 +140,7 @@ Values Producer::buildTile(Value round, const QueryTile &query, Value number) {
   };
   // Wanted after its K, and later than the V of the step before.
   auto loadStagedFor = [&](ValueRange position, Value number) {
-    if (context.stagedOperand)
+    if (context.stagedTiles)
       b.ifThen(walk.isValid(b, position), [&] {
         loadStaged(query, walk.getFirstKey(b, position), number);
       });
@@ -217,31 +217,42 @@ void Producer::rotateKey(const QueryTile &query, Value firstKey, Value number) {
 
 void Producer::loadStaged(const QueryTile &query, Value firstKey,
                           Value number) {
-  const StagedOperand &operand = *context.stagedOperand;
+  auto getRows = [&](const StagedOperand &operand) {
+    return operand.perQuery ? context.tile.tileM : 1;
+  };
+  int64_t panels = context.getKeyPanels(), bytes = 0;
+  for (const auto &[operand, panelBytes, offset] : context.stagedPanels)
+    bytes += panels * getRows(operand) * kPanelPitch;
+  Value tile = beginLoad(*context.stagedTiles, number, bytes);
   Value zero = b.i32(0);
-  int64_t rows = operand.perQuery ? context.tile.tileM : 1;
-  int64_t panels = context.plan.stagedBytes / context.stagedPanelBytes;
-  load(*context.stagedTiles, number, stagedMap, panels,
-       panels * rows * kPanelPitch, firstKey,
-       {operand.perQuery ? query.firstRow : zero,
-        operand.perHead ? query.head : zero,
-        operand.perBatch ? query.batch : zero});
+  for (auto [map, staged] : llvm::zip_equal(stagedMaps, context.stagedPanels)) {
+    const StagedOperand &operand = staged.operand;
+    loadPanels(b.add(tile, staged.offset), map, panels, staged.panelBytes,
+               firstKey,
+               {operand.perQuery ? query.firstRow : zero,
+                operand.perHead ? query.head : zero,
+                operand.perBatch ? query.batch : zero},
+               context.stagedTiles->getFull(b, number));
+  }
 }
 
 void Producer::load(const StageRing &ring, Value number, Value map,
                     int64_t rows, ValueRange rowHeadBatch) {
-  load(ring, number, map, ring.getTileBytes() / (rows * kPanelPitch),
-       ring.getTileBytes(), b.i32(0), rowHeadBatch);
+  int64_t panelBytes = rows * kPanelPitch;
+  Value tile = beginLoad(ring, number, ring.getTileBytes());
+  loadPanels(tile, map, ring.getTileBytes() / panelBytes, panelBytes, b.i32(0),
+             rowHeadBatch, ring.getFull(b, number));
 }
 
-void Producer::load(const StageRing &ring, Value number, Value map,
-                    int64_t panels, int64_t bytes, Value firstColumn,
-                    ValueRange rowHeadBatch) {
+Value Producer::beginLoad(const StageRing &ring, Value number, int64_t bytes) {
   ring.waitEmpty(b, number);
-  Value full = ring.getFull(b, number);
-  arriveExpecting(b, full, bytes);
-  Value tile = ring.getTile(b, number);
-  int64_t panelBytes = ring.getTileBytes() / panels;
+  arriveExpecting(b, ring.getFull(b, number), bytes);
+  return ring.getTile(b, number);
+}
+
+void Producer::loadPanels(Value tile, Value map, int64_t panels,
+                          int64_t panelBytes, Value firstColumn,
+                          ValueRange rowHeadBatch, Value full) {
   for (int64_t panel = 0; panel < panels; ++panel) {
     Values at{b.add(firstColumn, panel * kPanelColumns)};
     llvm::append_range(at, rowHeadBatch);

@@ -35,10 +35,13 @@ private:
   /// its query tile.
   Values buildTile(Value round, const QueryTile &query, Value number);
   void rotateKey(const QueryTile &query, Value firstKey, Value number);
-  /// Loads a tile of `panels` panels of 64 columns from `firstColumn` on, of
-  /// which only `bytes` are written.
-  void load(const StageRing &ring, Value number, Value map, int64_t panels,
-            int64_t bytes, Value firstColumn, ValueRange rowHeadBatch);
+  /// Waits for the slot of a ring's n-th tile, of which `bytes` will be
+  /// written; its address.
+  Value beginLoad(const StageRing &ring, Value number, int64_t bytes);
+  /// Loads panels of 64 columns from `firstColumn` on to `tile`.
+  void loadPanels(Value tile, Value map, int64_t panels, int64_t panelBytes,
+                  Value firstColumn, ValueRange rowHeadBatch, Value full);
+  /// Loads a whole tile.
   void load(const StageRing &ring, Value number, Value map, int64_t rows,
             ValueRange rowHeadBatch);
   void loadStaged(const QueryTile &query, Value firstKey, Value number);
@@ -48,7 +51,8 @@ private:
   KernelBuilder &b;
   const BlockContext &context;
   const AttentionProblem &problem;
-  Value queryMap, keyMap, valueMap, stagedMap;
+  Value queryMap, keyMap, valueMap;
+  Values stagedMaps; ///< by staged operand
 };
 
 } // namespace mlir::attnfuse::kernelgen::sm90

@@ -49,4 +49,33 @@ func.func @bounded(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x4x?x64xbf16>, %v: ten
   } {scale = 0.125 : f64} : (tensor<2x4x?x64xbf16>, tensor<2x4x?x64xbf16>, tensor<2x4x?x64xbf16>, tensor<2x4x?x?xbf16>) -> tensor<2x4x?x64xbf16>
   return %o : tensor<2x4x?x64xbf16>
 }
+
+// Biases come together: a row of 64 keys for all queries beside 64 rows, announced as one. The row
+// lies behind the rows of the other, in the region's order before it: 1024 bytes are kept for it.
+// CHECK-LABEL: llvm.func @pair_and_mask$few_rows(
+// CHECK:         nvvm.setmaxregister {{ *}}decrease
+// CHECK:         expect_tx.shared::cta.b64 _, [$0], 8320;
+// CHECK:         cp.async.bulk.tensor.4d.shared
+// CHECK:         arith.addi %{{.*}}, %c1024_i32
+// CHECK:         cp.async.bulk.tensor.4d.shared
+// CHECK:         nvvm.setmaxregister {{ *}}increase
+// CHECK:         wgmma.mma_async
+// CHECK:         ld.shared.b32
+// CHECK:         ldmatrix
+// CHECK:         arith.extf {{.*}} : f16 to f32
+// CHECK:         arith.extf {{.*}} : bf16 to f32
+// CHECK:         llvm.nvvm.ex2
+// Where either has strides that the accelerator cannot take, both are read element by element.
+// CHECK-LABEL: llvm.func @pair_and_mask$any_strides(
+// CHECK-NOT:     cp.async.bulk
+// CHECK:         llvm.load {{.*}} -> f16
+// CHECK:         llvm.load {{.*}} -> bf16
+func.func @pair_and_mask(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x8x?x64xbf16>, %v: tensor<?x8x?x64xbf16>, %pair: tensor<1x8x?x?xbf16>, %mask: tensor<?x1x1x?xf16>) -> tensor<?x8x?x64xbf16> {
+  %s = attnfuse.scaled_dot_product %q, %k : tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16> -> tensor<?x8x?x?xf32>
+  %s0 = attnfuse.additive_bias %s, %mask : tensor<?x8x?x?xf32>, tensor<?x1x1x?xf16>
+  %s1 = attnfuse.additive_bias %s0, %pair : tensor<?x8x?x?xf32>, tensor<1x8x?x?xbf16>
+  %p = attnfuse.softmax %s1 : tensor<?x8x?x?xf32>
+  %o = attnfuse.weighted_sum %p, %v : tensor<?x8x?x?xf32>, tensor<?x8x?x64xbf16> -> tensor<?x8x?x64xbf16>
+  return %o : tensor<?x8x?x64xbf16>
+}
 }

@@ -51,9 +51,9 @@ static int64_t getPackableHeads(AttentionOp op) {
   if (!heads || !keyHeads || *heads < 1 || *keyHeads < 1 ||
       *heads % *keyHeads != 0)
     return 1;
-  std::optional<StagedOperand> staged = getStagedOperand(op);
-  if (staged && (staged->perHead || staged->perQuery))
-    return 1;
+  for (const StagedOperand &staged : getStagedOperands(op))
+    if (staged.perHead || staged.perQuery)
+      return 1;
   if (op.getBlocksAttr()) {
     auto type = cast<RankedTensorType>(op.getRowOffsets().getType());
     if (type.getRank() == 3 && type.getDimSize(1) != 1)
@@ -83,7 +83,7 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
   KernelTraits traits = getKernelTraits(op);
   problem.staging = traits.staging;
   problem.readsElements =
-      problem.staging == Staging::None && !getElementLoads(op).empty();
+      problem.staging.isNone() && !getElementLoads(op).empty();
   problem.hasBand = !op.getBands().empty();
   problem.rotatesKeys = traits.rotatesKeys;
   problem.packableHeads = getPackableHeads(op);
@@ -115,9 +115,8 @@ KernelTraits mlir::attnfuse::getKernelTraits(AttentionOp op) {
   // Where the sizes decide, the op's schedule is that of the split way.
   KernelTraits traits{PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()),
                       op.getKeyRotationWay() == RotationWay::Fused};
-  if (std::optional<StagedOperand> staged = getStagedOperand(op))
-    traits.staging =
-        staged->perQuery ? Staging::PerQueryAndKey : Staging::PerKey;
+  for (const StagedOperand &staged : getStagedOperands(op))
+    ++(staged.perQuery ? traits.staging.perQueryAndKey : traits.staging.perKey);
   if (op.getQueryRotationWay() == RotationWay::Fused) {
     auto table = cast<RankedTensorType>(op.getQCos().getType());
     int64_t pairs = table.getShape()[1];
