@@ -51,6 +51,17 @@ int mlir::attnfuse::fail(const Twine &message) {
   return EXIT_FAILURE;
 }
 
+int mlir::attnfuse::finish(int status) {
+  llvm::raw_fd_ostream &out = llvm::outs();
+  out.flush();
+  if (!out.has_error())
+    return status;
+  std::string reason = out.error().message();
+  // Else the stream takes it for a fatal error when it is closed.
+  out.clear_error();
+  return fail("cannot write to standard output: " + reason);
+}
+
 OwningOpRef<ModuleOp> mlir::attnfuse::readModule(MLIRContext &context,
                                                  const std::string &file) {
   auto input = llvm::MemoryBuffer::getFileOrSTDIN(file);

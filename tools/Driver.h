@@ -32,6 +32,10 @@ void startDriver(StringRef tool);
 /// Prints "TOOL: error: MESSAGE" and returns the status to exit with.
 int fail(const Twine &message);
 
+/// The status to exit with, once all that was printed has been written:
+/// `status`, or that of an error where it could not be.
+int finish(int status);
+
 /// The module in `file` ("-" is standard input). Null after an error, which it
 /// reports.
 OwningOpRef<ModuleOp> readModule(MLIRContext &context, const std::string &file);

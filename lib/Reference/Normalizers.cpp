@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Scores.h"
+#include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
 #include <cmath>
 
 using namespace mlir;
@@ -52,29 +53,32 @@ private:
     row.lse = numVisible == 0 ? -INFINITY : max + std::log(sum);
     if (numVisible == 0)
       return;
-    double linear = 0, squares = 0;
+    double lseError = 0, squares = 0;
     for (int64_t j = 0; j < row.nkv; ++j) {
       row.score[j] /= sum;
       if (!row.wantErrors || !scores.visible[j])
         continue;
       double error = getExponentError(scores, j, max);
-      linear += row.score[j] * error;
+      lseError += row.score[j] * error;
+      // Beyond 1 the first-order model of docs/numerics.md says nothing more of
+      // an exponential.
+      error = std::min(error, 1.0);
       squares += std::pow(row.score[j] * error, 2);
       row.error[j] = std::hypot(row.score[j] * error, underflow / sum);
     }
     double sumError = kRoundoffF32 * (4 + 2 * std::sqrt(numVisible));
     row.divisorError = std::sqrt(squares) + sumError;
-    row.lseError = linear + sumError +
+    row.lseError = lseError + sumError +
                    2 * kRoundoffF32 * (std::abs(max) + std::abs(row.lse));
+    // Scores below that may be taken as it (spec S5).
+    if (max < kLowestScore)
+      row.lseError += kLowestScore - max;
   }
 
-  /// Error of s - max in f32 and of the exponential. Beyond 1 the first-order
-  /// model of docs/numerics.md says nothing more.
+  /// Error of s - max in f32 and of the exponential.
   static double getExponentError(const Row &scores, int64_t j, double max) {
-    double error =
-        scores.error[j] +
-        kRoundoffF32 * (8 + 2 * std::abs(scores.score[j]) + 2 * std::abs(max));
-    return std::min(error, 1.0);
+    return scores.error[j] + kRoundoffF32 * (8 + 2 * std::abs(scores.score[j]) +
+                                             2 * std::abs(max));
   }
 
   void relu(const Row &scores, Row &row) const {

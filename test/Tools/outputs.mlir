@@ -68,6 +68,13 @@
 // RUN: FileCheck %s --check-prefix=OPT < %t/opt.mlir
 // OPT: func.func @attend
 
+// A standard output that takes nothing is an error that says so.
+// RUN: not sh -c "attnfuse-compile %t/in.mlir --chip=sm_80 -o - > /dev/full" 2>&1 | FileCheck %s --check-prefix=FULL -DTOOL=compile
+// RUN: not sh -c "attnfuse-compile %t/in.mlir --chip=sm_80 --explain -o /dev/null > /dev/full" 2>&1 | FileCheck %s --check-prefix=FULL -DTOOL=compile
+// RUN: not sh -c "attnfuse-opt %t/in.mlir > /dev/full" 2>&1 | FileCheck %s --check-prefix=FULL -DTOOL=opt
+// RUN: not sh -c "attnfuse-run %t/in.mlir --device=cpu --random=1 > /dev/full" 2>&1 | FileCheck %s --check-prefix=FULL -DTOOL=run
+// FULL: attnfuse-[[TOOL]]: error: cannot write to standard output: No space left on device
+
 // RUN: ls %t | FileCheck %s --check-prefix=FILES --implicit-check-not=tmp --implicit-check-not=out.ptx --implicit-check-not=std.json
 // FILES: a.npy
 

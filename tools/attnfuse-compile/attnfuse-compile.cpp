@@ -109,5 +109,5 @@ int main(int argc, char **argv) {
     return fail(status.error().message);
   if (explainDecisions)
     (outputFile == "-" ? llvm::errs() : llvm::outs()) << compiled->explanation;
-  return EXIT_SUCCESS;
+  return finish(EXIT_SUCCESS);
 }

@@ -30,8 +30,8 @@ int main(int argc, char **argv) {
       argc, argv, "attnfuse optimizer driver\n", registry);
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
   if (output == "-" || config.shouldShowDialects() || config.shouldListPasses())
-    return mlir::asMainReturnCode(
-        mlir::MlirOptMain(argc, argv, input, output, registry));
+    return mlir::attnfuse::finish(mlir::asMainReturnCode(
+        mlir::MlirOptMain(argc, argv, input, output, registry)));
 
   llvm::InitLLVM init(argc, argv);
   attnfuse::OutputFiles files;
@@ -50,5 +50,5 @@ int main(int argc, char **argv) {
     return mlir::attnfuse::fail(status.error().message);
   if (auto status = files.commit(); !status.ok())
     return mlir::attnfuse::fail(status.error().message);
-  return EXIT_SUCCESS;
+  return mlir::attnfuse::finish(EXIT_SUCCESS);
 }

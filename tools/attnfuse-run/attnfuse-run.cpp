@@ -129,6 +129,6 @@ int main(int argc, char **argv) {
   llvm::Expected<RunSummary> summary =
       runModule(*module, options, llvm::outs(), llvm::errs());
   if (!summary)
-    return fail(llvm::toString(summary.takeError()));
-  return summary->numFailed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return finish(fail(llvm::toString(summary.takeError())));
+  return finish(summary->numFailed ? EXIT_FAILURE : EXIT_SUCCESS);
 }
