@@ -227,6 +227,11 @@ Value ForwardKernel::buildRun(Value mode) {
 ForwardKernel::LoopState
 ForwardKernel::buildStep(LoopState state, ArrayRef<Values> queryFragments,
                          Value mode) {
+  // With a length that it knows, LLVM knows how the position runs, too. It
+  // would keep an address for each load of a step, and no register be left.
+  if (!cast<RankedTensorType>(problem.getOp().getKey().getType())
+           .isDynamicDim(2))
+    state.position = b.pin(state.position);
   Value firstKey = keyTiles->getWalk().getFirstKey(b, state.position);
   Value keyTile = keyTiles->getKeyTile(state.slotOffset);
   Value valueTile = keyTiles->getValueTile(state.slotOffset);
