@@ -7,8 +7,8 @@
     benchmarks/rotation_sweep.py plot OUT.json FOLDER       SVG files; needs matplotlib
     benchmarks/rotation_sweep.py machines                   predicted crossovers of the machines known
 
-Kernels are compiled once per variant for all sizes and timed as CUDA graphs, variants of one shape in
-turns, medians of the rounds. `run` needs libattnfuse.so (ATTNFUSE_LIBRARY) and, to save time, a ptxas.
+Kernels are compiled once per variant and numbers of heads, for all other sizes, and timed as CUDA
+graphs, variants of one shape in turns, medians of the rounds. `run` needs libattnfuse.so (ATTNFUSE_LIBRARY) and, to save time, a ptxas.
 `report` asks attnfuse-compile (build/bin) what is predicted.
 """
 
@@ -29,7 +29,7 @@ BLOCK = 128
 
 
 def module_text(mask, dim, way, sizes=None):
-    """The variant; `sizes` makes its types static."""
+    """The variant; `sizes`, of which each may be "?", are those of its types."""
     batch, heads, key_heads, queries, keys = sizes or "?????"
     q, k = (f"tensor<{batch}x{h}x{n}x{dim}xbf16>" for h, n in ((heads, queries), (key_heads, keys)))
     s, table = f"tensor<{batch}x{heads}x{queries}x{keys}xf32>", f"tensor<?x{dim // 2}xf32>"
@@ -111,8 +111,9 @@ def compile_variant(job):
     """(job, code, manifest) of one variant."""
     from attnfuse import native
 
-    chip, mask, dim, way = job
-    fused = native.compile_module(module_text(mask, dim, way), None, "fused").code.decode()
+    chip, mask, dim, heads, key_heads, queries, way = job
+    sizes = ("?", heads, key_heads, queries, "?")
+    fused = native.compile_module(module_text(mask, dim, way, sizes), None, "fused").code.decode()
     plan = "split" if way == "split" else "fused"
     fused = fused.replace("{scale =", f"{{rotation_plan = #attnfuse.rotation_plan<q = fused, k = {plan}>, scale =")
     compiled = native.compile_module(fused, chip, "ptx")
@@ -190,8 +191,11 @@ def run(options):
     all_shapes = list(shapes(options.quick))
     capability = torch.cuda.get_device_capability()
     chips = ["sm_90a", "sm_90"] if capability == (9, 0) else [f"sm_{capability[0]}{capability[1]}"]
-    jobs = [(chip, mask, dim, way) for chip in chips
-            for mask, dim in dict.fromkeys((s[0], s[1]) for s in all_shapes) for way in WAYS]
+    # Of the lengths, kernels know that there is one query.
+    variant_of = lambda mask, dim, _, heads, key_heads, queries, __: (
+        mask, dim, heads, key_heads, 1 if queries == 1 else "?")
+    jobs = [(chip, *variant, way) for chip in chips
+            for variant in dict.fromkeys(variant_of(*s) for s in all_shapes) for way in WAYS]
     with concurrent.futures.ProcessPoolExecutor() as pool:
         kernels = {job: Loaded(native, code, manifest) for job, code, manifest in pool.map(compile_variant, jobs)}
     print(f"compiled {len(jobs)} variants", flush=True)
@@ -200,7 +204,8 @@ def run(options):
     pools = [torch.randn(most, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
     output = torch.empty(most, device="cuda", dtype=torch.bfloat16)
     results = []
-    for number, (mask, dim, batch, heads, key_heads, queries, keys) in enumerate(all_shapes):
+    for number, shape in enumerate(all_shapes):
+        mask, dim, batch, heads, key_heads, queries, keys = shape
         q_shape, k_shape = (batch, heads, queries, dim), (batch, key_heads, keys, dim)
         view = lambda pool, shape: pool[: torch.Size(shape).numel()].view(shape)
         q, k, v, o = view(pools[0], q_shape), view(pools[1], k_shape), view(pools[2], k_shape), view(output, q_shape)
@@ -209,7 +214,7 @@ def run(options):
         lists = block_list(torch, queries) if mask == "blocks" else []
         for chip in chips:
             try:
-                calls = [kernels[chip, mask, dim, way].bind(torch, [q, k, v, *(tables if way != "none" else []), *lists, o])
+                calls = [kernels[chip, *variant_of(*shape), way].bind(torch, [q, k, v, *(tables if way != "none" else []), *lists, o])
                          for way in WAYS]
                 seconds = time_graphs(torch, calls, 5 if options.quick else 9)
             except RuntimeError as error:

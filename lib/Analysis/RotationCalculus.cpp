@@ -98,35 +98,51 @@ TileVisits::TileVisits(AttentionOp op, const AttentionSizes &sizes,
   inAll = queryTiles * ofQueryTile;
 }
 
+/// Rows of blocks that share an SM: their loaders rotate beside each other.
+static constexpr int64_t kRowsOfSharedSm = 64;
+/// Key tiles of a part of the keys, about, where they are split.
+static constexpr int64_t kVisitsOfPart = 4;
+
 RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
                              const RotationTile &tile, const TargetInfo &target)
     : fused(0), split(0) {
   int64_t width =
       2 * cast<RankedTensorType>(op.getKCos().getType()).getShape()[1];
   double kiFeatures = double(tile.shape.n * width) / 1024;
-  // What one visit adds, and what a query tile takes off, in clocks of an SM.
-  double visit = kiFeatures * target.keyRotationClocks, hidden = 0;
+  double headDims = double(op.getHeadDim() + op.getValueHeadDim());
+  // What one visit takes, and what of it a visit without a rotation takes
+  // anyway, beside it; what a query tile takes off. In clocks of an SM.
+  double visit = kiFeatures * target.keyRotationClocks, beside = 0, hidden = 0;
+  double sharing = 1;
+  // What reading K and V takes, which rotations run beside, too, in ps.
+  SizeExpression memory = 0;
   if (tile.isPipelined) {
-    double products = 2.0 * double(tile.shape.m * tile.shape.n) *
-                      double(op.getHeadDim() + op.getValueHeadDim()) /
-                      double(target.tensorFlopsPerClock);
-    visit = std::max(0.0, target.loaderLatencyClocks +
-                              kiFeatures * target.loaderRotationClocks -
-                              target.visitPerProduct * products);
+    visit =
+        target.loaderLatencyClocks + kiFeatures * target.loaderRotationClocks;
+    beside = target.visitPerProduct * 2.0 *
+             double(tile.shape.m * tile.shape.n) * headDims /
+             double(target.tensorFlopsPerClock);
     hidden = target.hiddenClocksPerFeature * double(op.getHeadDim());
+    if (tile.shape.m <= kRowsOfSharedSm)
+      sharing = target.loaderSharing;
+    double row = 2.0 * headDims * 1e3 / target.rotationGbPerSecond;
+    memory =
+        sizes.batch * sizes.keyHeads * sizes.keys * int64_t(std::llround(row));
   }
   double picoseconds = 1e3 / target.clockGhz;
-  auto getTime = [&](const SizeExpression &visits, const SizeExpression &tiles,
-                     double scale) {
-    return visits * std::llround(visit * picoseconds * scale) -
-           tiles * std::llround(hidden * picoseconds * scale);
-  };
+  double ofMachine = picoseconds / double(target.smCount);
   TileVisits visits(op, sizes, tile.shape);
-  // The last query tile is not done sooner than its own visits.
-  fused = max(max(getTime(visits.inAll, visits.queryTiles,
-                          1.0 / double(target.smCount)),
-                  getTime(visits.ofQueryTile, 1, 1)),
-              0);
+  SizeExpression inAll =
+      visits.inAll * std::llround(visit * sharing * ofMachine) -
+      max(visits.inAll * std::llround(beside * ofMachine), memory) -
+      visits.queryTiles * std::llround(hidden * ofMachine);
+  // The last query tile is not done sooner than its own visits or, where there
+  // are too few tiles and keys are split, than those of a part.
+  SizeExpression ofLast =
+      min(visits.ofQueryTile, kVisitsOfPart) *
+          std::llround(std::max(0.0, visit - beside) * picoseconds) -
+      std::llround(hidden * picoseconds);
+  fused = max(max(inAll, ofLast), 0);
   // Each key row is read and written.
   double row = 4.0 * double(op.getHeadDim()) * 1e3 / target.rotationGbPerSecond;
   split = SizeExpression(std::llround(target.rotationLaunchNs * 1e3)) +

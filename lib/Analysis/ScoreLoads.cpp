@@ -31,6 +31,10 @@ SmallVector<Operation *> mlir::attnfuse::getElementLoads(AttentionOp op) {
   return loads;
 }
 
+/// Each takes shared memory and, for its tensor map, a part of the few
+/// kilobytes of a kernel's parameters.
+static constexpr size_t kMostStagedOperands = 8;
+
 /// `load` as a staged operand, if it can be one.
 static std::optional<StagedOperand> getStagedOperand(AttentionOp op,
                                                      Operation *load) {
@@ -71,5 +75,7 @@ SmallVector<StagedOperand> mlir::attnfuse::getStagedOperands(AttentionOp op) {
       return {};
     operands.push_back(*operand);
   }
+  if (operands.size() > kMostStagedOperands)
+    return {};
   return operands;
 }

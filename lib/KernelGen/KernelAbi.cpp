@@ -9,6 +9,7 @@
 #include "attnfuse/Dialect/AttnFuse/IR/AttnFuse.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse::kernelgen;
@@ -16,6 +17,8 @@ namespace json = llvm::json;
 
 /// Size and alignment of a CUtensorMap.
 static constexpr int64_t kTensorMapWords = 16, kTensorMapAlignment = 64;
+/// Of all other parameters.
+static constexpr int64_t kWordBytes = 8;
 
 static std::string toString(const json::Value &value) {
   std::string text;
@@ -167,4 +170,15 @@ json::Array KernelAbi::finalize() {
                       b.getUnitAttr());
   }
   return std::move(descriptions);
+}
+
+int64_t mlir::attnfuse::kernelgen::getParameterBytes(LLVM::LLVMFuncOp kernel) {
+  int64_t bytes = 0;
+  for (unsigned index = 0; index < kernel.getNumArguments(); ++index) {
+    bool isMap =
+        bool(kernel.getArgAttr(index, LLVM::LLVMDialect::getByValAttrName()));
+    bytes = llvm::alignTo(bytes, isMap ? kTensorMapAlignment : kWordBytes) +
+            kWordBytes * (isMap ? kTensorMapWords : 1);
+  }
+  return bytes;
 }

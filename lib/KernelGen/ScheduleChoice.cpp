@@ -74,6 +74,11 @@ constexpr int64_t kMaxTile = 1024;
 
 /// Keys a step below which a pipelined block does not pay.
 constexpr int64_t kLeastPipelinedTileN = 64;
+/// Rows of the queries of all heads that share K, up to which reading K and V
+/// takes longest; then elements of K in a step, and the least keys: more on
+/// their way at once come no faster.
+constexpr int64_t kDecodingRows = 16;
+constexpr int64_t kDecodingTileElements = 4096, kLeastDecodingTileN = 32;
 /// Keys that a query sees, up to which a band is narrow.
 constexpr int64_t kNarrowWindow = 768;
 } // namespace
@@ -302,7 +307,7 @@ namespace {
 /// The order of a step of a pipelined kernel. What is quickest is found by
 /// measurement alone; see docs/performance.md.
 KernelPipeline choosePipeline(const ScheduleProblem &problem, int64_t headDim,
-                              int64_t groups) {
+                              int64_t groups, bool qInRegisters) {
   KernelPipeline pipeline;
   bool isDense = !problem.hasBand && !problem.keyBlock;
   pipeline.skipRescale = true;
@@ -312,7 +317,10 @@ KernelPipeline choosePipeline(const ScheduleProblem &problem, int64_t headDim,
         groups == 2 ? ProductWait::BetweenRows : ProductWait::End;
     return pipeline;
   }
-  pipeline.pingPong = true;
+  // Two warpgroups whose tiles begin beside the stores of those before keep
+  // apart by themselves, and gain by not waiting for each other.
+  pipeline.pingPong =
+      !(qInRegisters && headDim > 96 && groups > 1 && !problem.keyBlock);
   pipeline.productWait = isDense || headDim <= 128 ? ProductWait::WithNextKey
                                                    : ProductWait::BetweenRows;
   return pipeline;
@@ -320,7 +328,13 @@ KernelPipeline choosePipeline(const ScheduleProblem &problem, int64_t headDim,
 
 /// Widest step of `groups` computing warpgroups that registers and shared
 /// memory hold.
-int64_t getWidestTileN(int64_t headDim, int64_t groups) {
+int64_t getWidestTileN(const ScheduleProblem &problem, int64_t groups) {
+  int64_t headDim = std::max(problem.dims.qk, problem.dims.v);
+  // As in decoding, memory is what bounds them.
+  if (problem.numQueries && !problem.keyBlock && !problem.rotatesKeys &&
+      *problem.numQueries * problem.packableHeads <= kDecodingRows)
+    return std::clamp(kDecodingTileElements / headDim / 16 * 16,
+                      kLeastDecodingTileN, kLeastPipelinedTileN);
   // Blocks of few rows share an SM; their tiles leave each other room.
   if (groups == 1 || headDim > 192)
     return 64;
@@ -341,16 +355,17 @@ std::optional<KernelTile> getPipelinedTile(const ScheduleProblem &problem,
   if (problem.queryBlock)
     while (groups > 0 && *problem.queryBlock % (groups * kWarpgroupRows) != 0)
       --groups;
-  int64_t tileN = getWidestTileN(headDim, groups);
+  int64_t widest = getWidestTileN(problem, groups), tileN = widest;
   if (problem.keyBlock)
     while (tileN > 0 && *problem.keyBlock % tileN != 0)
       tileN -= 16;
-  if (groups == 0 || tileN < kLeastPipelinedTileN)
+  if (groups == 0 || tileN < std::min(widest, kLeastPipelinedTileN))
     return std::nullopt;
+  bool qInRegisters = headDim > 64 && headDim <= 128 && !problem.rotatesKeys &&
+                      problem.staging.isNone();
   KernelTile tile{groups * kWarpgroupRows, tileN, groups * kWarpgroupWarps,
-                  /*qInRegisters=*/headDim > 64 && headDim <= 128 &&
-                      !problem.rotatesKeys && problem.staging.isNone(),
-                  choosePipeline(problem, headDim, groups)};
+                  qInRegisters,
+                  choosePipeline(problem, headDim, groups, qInRegisters)};
   tile.packedHeads = choosePackedHeads(problem, tile.tileM);
   if (!fitsOn(problem, tile, target))
     return std::nullopt;

@@ -65,6 +65,7 @@ TargetInfo machine(StringRef name, TargetInfo info, int64_t smCount,
   info.keyRotationClocks = 130;
   info.loaderRotationClocks = 440;
   info.loaderLatencyClocks = 640;
+  info.loaderSharing = 0.7;
   info.visitPerProduct = 1.35;
   info.hiddenClocksPerFeature = 9.4;
   info.rotationLaunchNs = 1000;

@@ -38,6 +38,7 @@ const Field kFields[] = {
     {"key_rotation_clocks", &TargetInfo::keyRotationClocks},
     {"loader_rotation_clocks", &TargetInfo::loaderRotationClocks},
     {"loader_latency_clocks", &TargetInfo::loaderLatencyClocks},
+    {"loader_sharing", &TargetInfo::loaderSharing},
     {"visit_per_product", &TargetInfo::visitPerProduct},
     {"hidden_clocks_per_feature", &TargetInfo::hiddenClocksPerFeature},
     {"rotation_launch_ns", &TargetInfo::rotationLaunchNs},

@@ -216,8 +216,10 @@ TEST_F(RotationCostsTest, Limits) {
   RotationCosts none = getCosts({1, 8, 8, 128, 0});
   EXPECT_EQ(none.fused.getInteger(), 0);
   EXPECT_EQ(none.split.getInteger(), 1000000);
-  // One tile is not shared by SMs.
-  EXPECT_EQ(getCosts({1, 1, 1, 128, 1280}).fused.getInteger(), 10 * 800000);
+  // One tile's visits are not shared by SMs but where keys are split, and then
+  // not all.
+  EXPECT_EQ(getCosts({1, 1, 1, 128, 256}).fused.getInteger(), 2 * 800000);
+  EXPECT_EQ(getCosts({1, 1, 1, 128, 1280}).fused.getInteger(), 4 * 800000);
 }
 
 TEST_F(RotationCostsTest, Monotony) {
@@ -273,6 +275,30 @@ TEST_F(RotationCostsTest, OverlapTakesOff) {
   EXPECT_EQ(getFused(), 10000 * 16288 - 1000 * 3008);
   target.loaderRotationClocks = 50;
   EXPECT_EQ(getFused(), 0);
+}
+
+/// Rotations run beside the reading of K and V, too, and beside each other
+/// where blocks share an SM.
+TEST_F(RotationCostsTest, MemoryTakesOff) {
+  TargetInfo target = machine();
+  target.loaderRotationClocks = 2000;
+  target.loaderLatencyClocks = 640;
+  target.loaderSharing = 0.7;
+  target.visitPerProduct = 1.35;
+  target.hiddenClocksPerFeature = 9.4;
+  target.tensorFlopsPerClock = 4096;
+  AttentionSizes sizes{1, 100, 100, 1, 1280};
+  auto getFused = [&] {
+    return RotationCosts(parse({}), sizes, {{64, 128}, true}, target)
+        .fused.getInteger();
+  };
+  // 0.7 x (640 + 8 x 2000) clocks at 2 GHz on 100 SMs, of 1000 visits, whose
+  // products take 1.35 x 512. 1280 x 100 rows of 128 elements of K and V come
+  // at 2 bytes a picosecond-thousandth: 16.4 us, which is more than the
+  // products.
+  EXPECT_EQ(getFused(), 1000 * 58240 - 16384000 - 100 * 3008);
+  target.rotationGbPerSecond = 20000;
+  EXPECT_EQ(getFused(), 1000 * (58240 - 3456) - 100 * 3008);
 }
 
 TEST_F(RotationCostsTest, DynamicSizesGiveACondition) {

@@ -94,6 +94,11 @@ private:
   SmallVector<std::pair<Value, LLVM::GlobalOp>> constants;
 };
 
+/// Bytes of a closed signature's parameters, and the most that PTX allows
+/// before version 8.1 (PTX ISA, `.param` of kernels).
+int64_t getParameterBytes(LLVM::LLVMFuncOp kernel);
+inline constexpr int64_t kMostParameterBytes = 4352;
+
 } // namespace mlir::attnfuse::kernelgen
 
 #endif // ATTNFUSE_KERNELGEN_KERNELABI_H

@@ -528,6 +528,17 @@ static LogicalResult checkOutlined(func::FuncOp function,
   return diagnostic;
 }
 
+/// The assembler would say the same, but nothing about the function.
+static LogicalResult checkParameters(gpu::GPUModuleOp kernels) {
+  for (auto kernel : kernels.getOps<LLVM::LLVMFuncOp>())
+    if (int64_t bytes = getParameterBytes(kernel); bytes > kMostParameterBytes)
+      return kernel.emitError()
+             << "kernel '" << kernel.getName() << "' takes " << bytes
+             << " bytes of parameters, expected at most " << kMostParameterBytes
+             << "; put the tensors of the score region into fewer ones";
+  return success();
+}
+
 namespace {
 struct ConvertAttnFuseToGPUPass
     : attnfuse::impl::ConvertAttnFuseToGPUPassBase<ConvertAttnFuseToGPUPass> {
@@ -556,7 +567,7 @@ struct ConvertAttnFuseToGPUPass
       populateGuardDivisionPatterns(patterns);
       walkAndApplyPatterns(function, std::move(patterns));
       FailureOr<gpu::GPUModuleOp> kernels = convert(function);
-      if (failed(kernels))
+      if (failed(kernels) || failed(checkParameters(*kernels)))
         return signalPassFailure();
       if (!isLaunched)
         continue;

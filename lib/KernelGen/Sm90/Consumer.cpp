@@ -23,6 +23,8 @@ static constexpr int64_t kTurnThreads = 2 * kWarpgroupThreads;
 static int64_t getUnitsAtOnce(const RoleRegisters &registers) {
   return registers.compute > 200 ? 4 : 1;
 }
+/// Registers of a thread for what is neither an operand nor an accumulator.
+static constexpr int64_t kOtherRegisters = 40;
 /// Chains of dependent operations, of each row, that look for numbers that are
 /// not finite.
 static constexpr int64_t kProbeChains = 2;
@@ -200,20 +202,17 @@ Values Consumer::fetchAhead(Value round) {
   // Without a next tile nothing is waited for, and what is there is read: no
   // branch may part a product from its end.
   Value isTile = b.select(record.isTile(b), b.i32(1), b.i32(0));
-  auto release = [&](const StageRing &ring) {
-    syncWarp(b);
-    ring.releaseIf(b, isWarpLeader, round);
-  };
   context.queries.waitFullIf(b, isTile, round);
   Values fragments = loadQuery();
-  release(context.queries);
+  context.queries.releaseReadIf(b, isWarpLeader, round);
   if (context.stagesTables()) {
     FragmentRotation rotation = context.getFragmentRotation();
     context.tables.waitFullIf(b, isTile, round);
     Values tables = rotation.loadTables(
         b, context.getStagedTables(b),
         b.remU(tileRow, context.tile.getRowsPerHead()), lane);
-    release(context.tables);
+    syncWarp(b);
+    context.tables.releaseIf(b, isWarpLeader, round);
     rotation.rotate(b, fragments, tables);
     fragments = b.pin(fragments);
   }
@@ -331,10 +330,8 @@ void Consumer::buildQuery(Value round, ValueRange ahead) {
     return;
   }
   queryOperand = loadQuery();
-  if (!context.outputReplacesQuery()) {
-    syncWarp(b);
-    context.queries.releaseIf(b, isWarpLeader, round);
-  }
+  if (!context.outputReplacesQuery())
+    context.queries.releaseReadIf(b, isWarpLeader, round);
 }
 
 /// After the last product with Q, unless it has been released before or is
@@ -397,9 +394,13 @@ Consumer::LoopState Consumer::buildFirstStep(LoopState state, Values scores) {
     context.readyKeys.waitFull(b, state.number);
     scores = waitProducts(b, 0, buildScores(state.number));
     context.keys.releaseIf(b, isWarpLeader, state.number);
+  } else {
+    // Scores that are hidden whatever the sizes would be no values of the loop
+    // over tiles, and the product's accumulators be parted.
+    scores = b.pin(scores);
   }
   Value firstKey = walk->getFirstKey(b, state.position);
-  changeScores(state, scores, firstKey, TileKind::Boundary);
+  changeScores(state, scores, firstKey, TileKind::Boundary, {});
   scoreTile->applyMask(b, scores, firstKey);
   buildNormalizer(state, scores, TileKind::Boundary, {});
   state.weights = packPairs(b, scores, problem.getElementType());
@@ -452,9 +453,11 @@ void Consumer::buildStep(LoopState &state, TileKind kind) {
   state.output = buildWeightedSum(state, previous, /*fences=*/false);
   if (hasTurns())
     arriveNamed(b, nextTurn, kTurnThreads);
+  // Beside the products, which leave loads from shared memory little room.
+  StagedPairs staged = readStagedAhead(number);
   scores = waitProducts(b, 1, scores);
   context.keys.releaseIf(b, isWarpLeader, number);
-  changeScores(state, scores, firstKey, kind);
+  changeScores(state, scores, firstKey, kind, staged);
   state.position = walk->next(b, state.position);
   state.number = b.add(number, 1);
 
@@ -554,45 +557,79 @@ void Consumer::buildRescale(LoopState &state,
       OnlineNormalizer::rescale(b, rescales, outputShape, state.output);
 }
 
-void Consumer::changeScores(LoopState &state, Values &scores, Value firstKey,
-                            TileKind kind) {
+Consumer::StagedPairs Consumer::getNoPairs() const {
+  return StagedPairs(context.stagedPanels.size(),
+                     SmallVector<Values>(scoreShape.columnTiles));
+}
+
+void Consumer::loadPairs(StagedPairs &pairs, Value stage, int64_t n,
+                         int64_t columnTile) {
+  if (!pairs[n][columnTile].empty())
+    return;
+  const auto &[operand, panelBytes, offset] = context.stagedPanels[n];
+  int64_t column = columnTile * AccumulatorTile::kColumns;
+  Value panel = b.add(stage, offset + column / kPanelColumns * panelBytes);
+  int64_t inPanel = column % kPanelColumns * 2;
+  if (!operand.perQuery) {
+    // One row for all queries, in the panel's row 0, which is not swizzled.
+    Value pair =
+        loadWord(b, b.add(b.add(panel, b.shl(tileColumn, 1)), inPanel));
+    pairs[n][columnTile] = {pair, pair};
+    return;
+  }
+  // Four matrices: both rows of two column tiles.
+  Value rows =
+      b.add(b.add(panel, b.mul(group, kGroupPanelBytes)), matrixOffset);
+  Values matrices = loadMatrix(b, b.xorI(rows, inPanel));
+  for (int64_t of : {0, 1})
+    pairs[n][columnTile + of] = {matrices[2 * of], matrices[2 * of + 1]};
+}
+
+Consumer::StagedPairs Consumer::readStagedAhead(Value number) {
   if (!context.stagedTiles)
-    return scoreTile->applyChain(b, scores, firstKey);
-  Value number = state.number;
-  bool takesSum = hidingSum && kind == TileKind::Inner;
+    return {};
+  // What a thread holds while both products run, and would hold besides.
+  int64_t held = scoreShape.getSize() * 3 / 2 + outputShape.getSize() +
+                 (context.tile.qInRegisters ? context.dims.qk / 4 : 0);
+  for (const BlockContext::StagedPanels &staged : context.stagedPanels)
+    held += scoreShape.columnTiles * (staged.operand.perQuery ? 2 : 1);
+  if (held + kOtherRegisters > context.registers.compute)
+    return {};
+  StagedPairs pairs = getNoPairs();
   const StageRing &ring = *context.stagedTiles;
   ring.waitFull(b, number);
   Value stage = ring.getTile(b, number);
-  // By operand, four matrices: both rows of two column tiles.
-  SmallVector<Values> matrices(context.stagedPanels.size());
+  for (size_t n = 0; n < pairs.size(); ++n)
+    for (size_t columnTile = 0; columnTile < pairs[n].size(); ++columnTile)
+      loadPairs(pairs, stage, n, columnTile);
+  ring.releaseReadIf(b, isWarpLeader, number);
+  return pairs;
+}
+
+void Consumer::changeScores(LoopState &state, Values &scores, Value firstKey,
+                            TileKind kind, StagedPairs pairs) {
+  if (!context.stagedTiles)
+    return scoreTile->applyChain(b, scores, firstKey);
+  const StageRing &ring = *context.stagedTiles;
+  bool isRead = !pairs.empty();
+  if (!isRead) {
+    pairs = getNoPairs();
+    ring.waitFull(b, state.number);
+  }
+  Value stage = ring.getTile(b, state.number);
+  bool takesSum = hidingSum && kind == TileKind::Inner;
   auto getElements = [&](int64_t n, int64_t columnTile) {
-    const auto &[operand, panelBytes, offset] = context.stagedPanels[n];
-    int64_t column = columnTile * AccumulatorTile::kColumns;
-    Value panel = b.add(stage, offset + column / kPanelColumns * panelBytes);
-    int64_t inPanel = column % kPanelColumns * 2;
-    Values pairs;
-    if (operand.perQuery) {
-      if (columnTile % 2 == 0)
-        matrices[n] = loadMatrix(
-            b, b.xorI(b.add(b.add(panel, b.mul(group, kGroupPanelBytes)),
-                            matrixOffset),
-                      inPanel));
-      int64_t first = columnTile % 2 * 2;
-      pairs = {matrices[n][first], matrices[n][first + 1]};
-    } else {
-      // One row for all queries, in the panel's row 0, which is not swizzled.
-      Value pair =
-          loadWord(b, b.add(b.add(panel, b.shl(tileColumn, 1)), inPanel));
-      pairs = {pair, pair};
-    }
+    loadPairs(pairs, stage, n, columnTile);
+    const StagedOperand &operand = context.stagedPanels[n].operand;
     Type pairType = VectorType::get({2}, operand.load->getResult(0).getType());
     if (takesSum && &operand == hiding)
-      for (auto [largest, pair] : llvm::zip_first(state.largest, pairs))
+      for (auto [largest, pair] :
+           llvm::zip_first(state.largest, pairs[n][columnTile]))
         largest = b.bitcast(
             b.maxF(b.bitcast(largest, pairType), b.bitcast(pair, pairType)),
             b.getI32Type());
     Values elements;
-    for (Value pair : pairs)
+    for (Value pair : pairs[n][columnTile])
       for (int64_t of : {0, 1})
         elements.push_back(b.extractElement(b.bitcast(pair, pairType), of));
     return elements;
@@ -601,7 +638,8 @@ void Consumer::changeScores(LoopState &state, Values &scores, Value firstKey,
   for (const BlockContext::StagedPanels &staged : context.stagedPanels)
     loads.loads.push_back(staged.operand.load);
   scoreTile->applyChain(b, scores, firstKey, loads);
-  ring.releaseIf(b, isWarpLeader, number);
+  if (!isRead)
+    ring.releaseReadIf(b, isWarpLeader, state.number);
 }
 
 void Consumer::markUncertainRows(LoopState &state) {

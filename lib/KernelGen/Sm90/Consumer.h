@@ -89,9 +89,20 @@ private:
                   function_ref<void()> betweenRows);
   void buildRescale(LoopState &state,
                     ArrayRef<OnlineNormalizer::Rescale> rescales);
-  /// The score region, with what is staged for the state's next key tile.
+  /// What is staged for a key tile, by operand and column tile: of each of the
+  /// thread's rows its two neighboring elements, packed; none where they are
+  /// not loaded yet.
+  using StagedPairs = SmallVector<SmallVector<Values>>;
+  StagedPairs getNoPairs() const;
+  void loadPairs(StagedPairs &pairs, Value stage, int64_t n,
+                 int64_t columnTile);
+  /// All of the n-th key tile's, if registers hold them before the scores are
+  /// there, else nothing.
+  StagedPairs readStagedAhead(Value number);
+  /// The score region, with what is staged for the state's next key tile: with
+  /// `pairs` or, without, read beside it.
   void changeScores(LoopState &state, Values &scores, Value firstKey,
-                    TileKind kind);
+                    TileKind kind, StagedPairs pairs);
   /// Makes the sum of a row NaN, which is computed anew then, if its sums with
   /// a staged bias may have left the range.
   void markUncertainRows(LoopState &state);

@@ -53,3 +53,9 @@ void StageRing::releaseIf(KernelBuilder &b, Value condition,
                           Value number) const {
   arriveIf(b, condition, getBarrier(b, empty, number));
 }
+void StageRing::releaseReadIf(KernelBuilder &b, Value condition,
+                              Value number) const {
+  fenceAsyncProxy(b);
+  syncWarp(b);
+  releaseIf(b, condition, number);
+}

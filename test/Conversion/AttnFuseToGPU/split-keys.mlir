@@ -7,7 +7,7 @@ module attributes {attnfuse.target = #attnfuse.target<"h200">} {
 // Room for two blocks on each SM.
 // CHECK-LABEL: gpu.module @decode_kernels attributes {attnfuse.manifest =
 // CHECK-SAME:    2^30 or more parts of tiles of queries; split the batch
-// CHECK-SAME:    \22versions\22:[{\22kernels\22:[{\22block\22:[256,1,1],\22grid\22:{{\[\[}}\22mul\22,{{.*}},[\22max\22,[\22min\22,[\22ceildiv\22,[\22add\22,[\22sub\22,[\22mul\22,\22$sm_count\22,2],{{.*}},[\22ceildiv\22,[\22ceildiv\22,\22Nkv\22,64],2],256],1]],1,1],\22name\22:\22decode$split_keys\22
+// CHECK-SAME:    \22versions\22:[{\22kernels\22:[{\22block\22:[256,1,1],\22grid\22:{{\[\[}}\22mul\22,{{.*}},[\22max\22,[\22min\22,[\22ceildiv\22,[\22add\22,[\22sub\22,[\22mul\22,\22$sm_count\22,2],{{.*}},[\22ceildiv\22,[\22ceildiv\22,\22Nkv\22,32],2],256],1]],1,1],\22name\22:\22decode$split_keys\22
 // CHECK-NOT:     \22starts_early\22
 // CHECK-SAME:    {\22block\22:[256,1,1],\22grid\22:{{[^:]*}},\22name\22:\22decode$split_keys$combine\22
 // CHECK-SAME:    \22shared_memory\22:4096,\22starts_early\22:true

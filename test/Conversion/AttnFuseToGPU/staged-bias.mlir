@@ -11,6 +11,15 @@ module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK:         arith.maximumf
 // CHECK:         wgmma.mma_async
 // CHECK-NOT:     arith.maximumf
+// The bias is read while both products run. What is read by loads is released behind a fence, since
+// the accelerator overwrites it.
+// CHECK-COUNT-4: ldmatrix
+// CHECK-NOT:     ldmatrix
+// CHECK:         fence.proxy.async.shared::cta
+// CHECK-NEXT:    nvvm.bar.warp.sync
+// CHECK:         mbarrier.arrive
+// CHECK:         wgmma.wait_group.sync.aligned 1
+// CHECK-NOT:     ldmatrix
 // CHECK:         arith.maxnumf {{.*}} : vector<2xbf16>
 // CHECK-NOT:     arith.maximumf
 // CHECK:         %[[SCALED:.*]] = arith.mulf %{{.*}}, %{{.*}} fastmath<contract> : f32

@@ -26,6 +26,10 @@ module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // The next tile is taken, and its Q, while the last product runs.
 // CHECK:           llvm.load {{.*}} : !llvm.ptr<3> -> vector<4xi32>
 // CHECK-COUNT-8:   ldmatrix
+// The accelerator overwrites it, but not before it is read.
+// CHECK:           fence.proxy.async.shared::cta
+// CHECK-NEXT:      nvvm.bar.warp.sync
+// CHECK:           mbarrier.arrive
 // CHECK:           wgmma.wait_group.sync.aligned 0
 // CHECK:           cp.async.bulk.tensor.4d.global.shared
 func.func @ahead(%q: tensor<?x8x?x128xbf16>, %k: tensor<?x8x?x128xbf16>) -> tensor<?x8x?x128xbf16> {

@@ -18,7 +18,7 @@ func.func @d64_causal(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x8x?x64xbf16>, %v: 
 }
 
 // CHECK-LABEL: func @d128(
-// CHECK: schedule <tile_m = 128, tile_n = 128, warps = 8, q_in_registers = true, pipeline = <stages = 2, ping_pong = true, row_order = rows, partial_sums = 1, partial_maxima = 1, skip_rescale = true, product_wait = with_next_key>>
+// CHECK: schedule <tile_m = 128, tile_n = 128, warps = 8, q_in_registers = true, pipeline = <stages = 2, ping_pong = false, row_order = rows, partial_sums = 1, partial_maxima = 1, skip_rescale = true, product_wait = with_next_key>>
 func.func @d128(%q: tensor<?x8x?x128xbf16>, %k: tensor<?x8x?x128xbf16>, %v: tensor<?x8x?x128xbf16>) -> tensor<?x8x?x128xbf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%v) softmax {scale = 0.125 : f64} : (tensor<?x8x?x128xbf16>, tensor<?x8x?x128xbf16>, tensor<?x8x?x128xbf16>) -> tensor<?x8x?x128xbf16>
   return %o : tensor<?x8x?x128xbf16>
@@ -33,7 +33,7 @@ func.func @d256(%q: tensor<?x8x?x256xf16>, %k: tensor<?x8x?x256xf16>, %v: tensor
 
 // Few queries: one computing warpgroup.
 // CHECK-LABEL: func @decode(
-// CHECK: schedule <tile_m = 64, tile_n = 64, warps = 4, {{.*}} pipeline =
+// CHECK: schedule <tile_m = 64, tile_n = 32, warps = 4, {{.*}} pipeline =
 func.func @decode(%q: tensor<?x8x1x128xbf16>, %k: tensor<?x8x?x128xbf16>, %v: tensor<?x8x?x128xbf16>) -> tensor<?x8x1x128xbf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%v) softmax {scale = 0.125 : f64} : (tensor<?x8x1x128xbf16>, tensor<?x8x?x128xbf16>, tensor<?x8x?x128xbf16>) -> tensor<?x8x1x128xbf16>
   return %o : tensor<?x8x1x128xbf16>

@@ -43,6 +43,11 @@ public:
   /// The same, under a condition (i32, 0 or 1).
   void waitFullIf(KernelBuilder &b, Value condition, Value number) const;
   void releaseIf(KernelBuilder &b, Value condition, Value number) const;
+  /// Releases what all lanes of a warp have read by loads, and the tensor
+  /// memory accelerator will overwrite. An arrival alone does not order the
+  /// two: loads that are slow, because products keep the shared memory busy,
+  /// would read the next tile.
+  void releaseReadIf(KernelBuilder &b, Value condition, Value number) const;
 
 private:
   Value getSlot(KernelBuilder &b, Value number) const;

@@ -119,6 +119,7 @@ def AttnFuseDecideRotationPass : Pass<"attnfuse-decide-rotation"> {
     both predictions; dynamic ones leave the choice to each launch (`by_size`). A remark says what was decided. With
     `way` the plan is given instead: `split` is for k, `split_both` for q, too.
   }];
+  let dependentDialects = ["::mlir::attnfuse::AttnFuseDialect"];
   let options = [Option<"way", "way", "::mlir::attnfuse::RotationChoice",
                         "::mlir::attnfuse::RotationChoice::Auto",
                         "auto, fused, split or split_both", "getRotationChoices()">];
