@@ -98,7 +98,7 @@ TileVisits::TileVisits(AttentionOp op, const AttentionSizes &sizes,
   inAll = queryTiles * ofQueryTile;
 }
 
-/// Rows of blocks that share an SM: their loaders rotate beside each other.
+/// Rows of blocks that share an SM.
 static constexpr int64_t kRowsOfSharedSm = 64;
 /// Key tiles of a part of the keys, about, where they are split.
 static constexpr int64_t kVisitsOfPart = 4;
@@ -114,7 +114,8 @@ RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
   // anyway, beside it; what a query tile takes off. In clocks of an SM.
   double visit = kiFeatures * target.keyRotationClocks, beside = 0, hidden = 0;
   double sharing = 1;
-  // What reading K and V takes, which rotations run beside, too, in ps.
+  // What reading K and V takes, in ps: blocks that share an SM rotate beside
+  // each other's reading.
   SizeExpression memory = 0;
   if (tile.isPipelined) {
     visit =
@@ -123,11 +124,12 @@ RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
              double(tile.shape.m * tile.shape.n) * headDims /
              double(target.tensorFlopsPerClock);
     hidden = target.hiddenClocksPerFeature * double(op.getHeadDim());
-    if (tile.shape.m <= kRowsOfSharedSm)
+    if (tile.shape.m <= kRowsOfSharedSm) {
       sharing = target.loaderSharing;
-    double row = 2.0 * headDims * 1e3 / target.rotationGbPerSecond;
-    memory =
-        sizes.batch * sizes.keyHeads * sizes.keys * int64_t(std::llround(row));
+      double row = 2.0 * headDims * 1e3 / target.rotationGbPerSecond;
+      memory = sizes.batch * sizes.keyHeads * sizes.keys *
+               int64_t(std::llround(row));
+    }
   }
   double picoseconds = 1e3 / target.clockGhz;
   double ofMachine = picoseconds / double(target.smCount);

@@ -383,6 +383,10 @@ std::optional<KernelTile> choosePipelinedTile(const ScheduleProblem &problem,
   if (problem.windowWidth && headDim <= 64 &&
       *problem.windowWidth <= kNarrowWindow)
     groups = 1;
+  // Several biases keep one warpgroup waiting; blocks of one share an SM.
+  if (problem.staging.perKey + problem.staging.perQueryAndKey > 1 &&
+      headDim <= 64)
+    groups = 1;
   if (problem.numQueries)
     groups = std::min(groups,
                       std::max<int64_t>(1, llvm::divideCeil(*problem.numQueries,

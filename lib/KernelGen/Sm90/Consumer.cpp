@@ -23,6 +23,7 @@ static constexpr int64_t kTurnThreads = 2 * kWarpgroupThreads;
 static int64_t getUnitsAtOnce(const RoleRegisters &registers) {
   return registers.compute > 200 ? 4 : 1;
 }
+static constexpr int64_t kSmallHeadDim = 64;
 /// Registers of a thread for what is neither an operand nor an accumulator.
 static constexpr int64_t kOtherRegisters = 40;
 /// Chains of dependent operations, of each row, that look for numbers that are
@@ -587,6 +588,13 @@ void Consumer::loadPairs(StagedPairs &pairs, Value stage, int64_t n,
 
 Consumer::StagedPairs Consumer::readStagedAhead(Value number) {
   if (!context.stagedTiles)
+    return {};
+  // The products of small heads are too short for matrices to be read beside
+  // them; docs/performance.md has the figures.
+  bool hasMatrices = llvm::any_of(context.stagedPanels, [](const auto &staged) {
+    return staged.operand.perQuery;
+  });
+  if (hasMatrices && context.dims.v <= kSmallHeadDim)
     return {};
   // What a thread holds while both products run, and would hold besides.
   int64_t held = scoreShape.getSize() * 3 / 2 + outputShape.getSize() +

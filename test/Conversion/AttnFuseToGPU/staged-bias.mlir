@@ -16,7 +16,7 @@ module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK-COUNT-4: ldmatrix
 // CHECK-NOT:     ldmatrix
 // CHECK:         fence.proxy.async.shared::cta
-// CHECK-NEXT:    nvvm.bar.warp.sync
+// CHECK:         bar.warp.sync
 // CHECK:         mbarrier.arrive
 // CHECK:         wgmma.wait_group.sync.aligned 1
 // CHECK-NOT:     ldmatrix

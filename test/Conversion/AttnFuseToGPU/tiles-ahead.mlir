@@ -28,7 +28,7 @@ module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK-COUNT-8:   ldmatrix
 // The accelerator overwrites it, but not before it is read.
 // CHECK:           fence.proxy.async.shared::cta
-// CHECK-NEXT:      nvvm.bar.warp.sync
+// CHECK:           bar.warp.sync
 // CHECK:           mbarrier.arrive
 // CHECK:           wgmma.wait_group.sync.aligned 0
 // CHECK:           cp.async.bulk.tensor.4d.global.shared
