@@ -8,8 +8,9 @@
     benchmarks/rotation_sweep.py machines                   predicted crossovers of the machines known
 
 Kernels are compiled once per variant and numbers of heads, for all other sizes, and timed as CUDA
-graphs, variants of one shape in turns, medians of the rounds. `run` needs libattnfuse.so (ATTNFUSE_LIBRARY) and, to save time, a ptxas.
-`report` asks attnfuse-compile (build/bin) what is predicted.
+graphs, variants of one shape in turns, medians of the rounds. `run` needs libattnfuse.so
+(ATTNFUSE_LIBRARY) and, to save time, a ptxas. `report` asks attnfuse-compile (build/bin) what is
+predicted.
 """
 
 import argparse
@@ -81,6 +82,11 @@ def shapes(quick):
                 yield "dense", dim, 8, heads, key_heads, 1, n
             for n in (2048, 8192):
                 yield "blocks", dim, max(1, 8192 // n), heads, key_heads, n, n
+
+
+def variant_of(mask, dim, _, heads, key_heads, queries, __):
+    """What a kernel knows of a shape; of the lengths, that there is one query."""
+    return mask, dim, heads, key_heads, 1 if queries == 1 else "?"
 
 
 def block_list(torch, n):
@@ -191,9 +197,6 @@ def run(options):
     all_shapes = list(shapes(options.quick))
     capability = torch.cuda.get_device_capability()
     chips = ["sm_90a", "sm_90"] if capability == (9, 0) else [f"sm_{capability[0]}{capability[1]}"]
-    # Of the lengths, kernels know that there is one query.
-    variant_of = lambda mask, dim, _, heads, key_heads, queries, __: (
-        mask, dim, heads, key_heads, 1 if queries == 1 else "?")
     jobs = [(chip, *variant, way) for chip in chips
             for variant in dict.fromkeys(variant_of(*s) for s in all_shapes) for way in WAYS]
     with concurrent.futures.ProcessPoolExecutor() as pool:

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/Analysis/RotationCalculus.h"
+#include "attnfuse/Analysis/KeySplits.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -98,11 +99,6 @@ TileVisits::TileVisits(AttentionOp op, const AttentionSizes &sizes,
   inAll = queryTiles * ofQueryTile;
 }
 
-/// Rows of blocks that share an SM.
-static constexpr int64_t kRowsOfSharedSm = 64;
-/// Key tiles of a part of the keys, about, where they are split.
-static constexpr int64_t kVisitsOfPart = 4;
-
 RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
                              const RotationTile &tile, const TargetInfo &target)
     : fused(0), split(0) {
@@ -113,10 +109,6 @@ RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
   // What one visit takes, and what of it a visit without a rotation takes
   // anyway, beside it; what a query tile takes off. In clocks of an SM.
   double visit = kiFeatures * target.keyRotationClocks, beside = 0, hidden = 0;
-  double sharing = 1;
-  // What reading K and V takes, in ps: blocks that share an SM rotate beside
-  // each other's reading.
-  SizeExpression memory = 0;
   if (tile.isPipelined) {
     visit =
         target.loaderLatencyClocks + kiFeatures * target.loaderRotationClocks;
@@ -124,27 +116,37 @@ RotationCosts::RotationCosts(AttentionOp op, const AttentionSizes &sizes,
              double(tile.shape.m * tile.shape.n) * headDims /
              double(target.tensorFlopsPerClock);
     hidden = target.hiddenClocksPerFeature * double(op.getHeadDim());
-    if (tile.shape.m <= kRowsOfSharedSm) {
-      sharing = target.loaderSharing;
-      double row = 2.0 * headDims * 1e3 / target.rotationGbPerSecond;
-      memory = sizes.batch * sizes.keyHeads * sizes.keys *
-               int64_t(std::llround(row));
-    }
   }
+  // Blocks that share an SM rotate beside each other, and beside each other's
+  // reading of K and V.
+  bool sharesSm = tile.isPipelined && tile.blocksPerSm > 1;
+  double sharing = sharesSm ? target.loaderSharing : 1;
+  SizeExpression memory = 0;
+  if (sharesSm)
+    memory = sizes.batch * sizes.keyHeads * sizes.keys *
+             std::llround(2.0 * headDims * 1e3 / target.rotationGbPerSecond);
+  auto getTime = [&](const SizeExpression &visits, const SizeExpression &tiles,
+                     double share, double scale) {
+    SizeExpression rotating = visits * std::llround(visit * share * scale);
+    if (!tile.isPipelined)
+      return rotating;
+    return rotating - max(visits * std::llround(beside * scale), memory) -
+           tiles * std::llround(hidden * scale);
+  };
   double picoseconds = 1e3 / target.clockGhz;
-  double ofMachine = picoseconds / double(target.smCount);
   TileVisits visits(op, sizes, tile.shape);
-  SizeExpression inAll =
-      visits.inAll * std::llround(visit * sharing * ofMachine) -
-      max(visits.inAll * std::llround(beside * ofMachine), memory) -
-      visits.queryTiles * std::llround(hidden * ofMachine);
-  // The last query tile is not done sooner than its own visits or, where there
-  // are too few tiles and keys are split, than those of a part.
-  SizeExpression ofLast =
-      min(visits.ofQueryTile, kVisitsOfPart) *
-          std::llround(std::max(0.0, visit - beside) * picoseconds) -
-      std::llround(hidden * picoseconds);
-  fused = max(max(inAll, ofLast), 0);
+  // The last query tile is not done sooner than its own visits, or a part of
+  // its keys than the part's.
+  SizeExpression ofLast = visits.ofQueryTile;
+  if (tile.splitsKeys) {
+    KeySplits splits(op, sizes, {tile.shape, tile.blocksPerSm}, target,
+                     target.smCount);
+    ofLast = ceilDiv(ofLast, 1 + splits.pays() * (splits.count - 1));
+  }
+  fused = max(max(getTime(visits.inAll, visits.queryTiles, sharing,
+                          picoseconds / double(target.smCount)),
+                  getTime(ofLast, 1, 1, picoseconds)),
+              0);
   // Each key row is read and written.
   double row = 4.0 * double(op.getHeadDim()) * 1e3 / target.rotationGbPerSecond;
   split = SizeExpression(std::llround(target.rotationLaunchNs * 1e3)) +

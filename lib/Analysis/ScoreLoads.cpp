@@ -31,8 +31,8 @@ SmallVector<Operation *> mlir::attnfuse::getElementLoads(AttentionOp op) {
   return loads;
 }
 
-/// Each takes shared memory and, for its tensor map, a part of the few
-/// kilobytes of a kernel's parameters.
+/// So many tensor maps, of 128 bytes each, leave most of the 4352 bytes of a
+/// kernel's parameters to the strides that all operands have.
 static constexpr size_t kMostStagedOperands = 8;
 
 /// `load` as a staged operand, if it can be one.

@@ -317,10 +317,10 @@ KernelPipeline choosePipeline(const ScheduleProblem &problem, int64_t headDim,
         groups == 2 ? ProductWait::BetweenRows : ProductWait::End;
     return pipeline;
   }
-  // Two warpgroups whose tiles begin beside the stores of those before keep
-  // apart by themselves, and gain by not waiting for each other.
-  pipeline.pingPong =
-      !(qInRegisters && headDim > 96 && groups > 1 && !problem.keyBlock);
+  // Measured for D = 128 and two warpgroups, docs/performance.md: with Q in
+  // registers they gain by not waiting for each other. Lists of blocks are not
+  // measured.
+  pipeline.pingPong = !(qInRegisters && headDim > 96 && !problem.keyBlock);
   pipeline.productWait = isDense || headDim <= 128 ? ProductWait::WithNextKey
                                                    : ProductWait::BetweenRows;
   return pipeline;
@@ -330,7 +330,8 @@ KernelPipeline choosePipeline(const ScheduleProblem &problem, int64_t headDim,
 /// memory hold.
 int64_t getWidestTileN(const ScheduleProblem &problem, int64_t groups) {
   int64_t headDim = std::max(problem.dims.qk, problem.dims.v);
-  // As in decoding, memory is what bounds them.
+  // As in decoding, memory is what bounds few rows; not a loader that rotates
+  // K, which takes some time for each tile whatever its size.
   if (problem.numQueries && !problem.keyBlock && !problem.rotatesKeys &&
       *problem.numQueries * problem.packableHeads <= kDecodingRows)
     return std::clamp(kDecodingTileElements / headDim / 16 * 16,
@@ -355,11 +356,14 @@ std::optional<KernelTile> getPipelinedTile(const ScheduleProblem &problem,
   if (problem.queryBlock)
     while (groups > 0 && *problem.queryBlock % (groups * kWarpgroupRows) != 0)
       --groups;
-  int64_t widest = getWidestTileN(problem, groups), tileN = widest;
-  if (problem.keyBlock)
+  int64_t tileN = getWidestTileN(problem, groups);
+  if (problem.keyBlock) {
     while (tileN > 0 && *problem.keyBlock % tileN != 0)
       tileN -= 16;
-  if (groups == 0 || tileN < std::min(widest, kLeastPipelinedTileN))
+    if (tileN < kLeastPipelinedTileN)
+      return std::nullopt;
+  }
+  if (groups == 0)
     return std::nullopt;
   bool qInRegisters = headDim > 64 && headDim <= 128 && !problem.rotatesKeys &&
                       problem.staging.isNone();
@@ -383,7 +387,8 @@ std::optional<KernelTile> choosePipelinedTile(const ScheduleProblem &problem,
   if (problem.windowWidth && headDim <= 64 &&
       *problem.windowWidth <= kNarrowWindow)
     groups = 1;
-  // Several biases keep one warpgroup waiting; blocks of one share an SM.
+  // Measured for one bias by key and one by query and key, D = 32: blocks of
+  // one warpgroup, which share an SM, are quicker at all lengths.
   if (problem.staging.perKey + problem.staging.perQueryAndKey > 1 &&
       headDim <= 64)
     groups = 1;

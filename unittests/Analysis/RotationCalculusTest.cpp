@@ -207,7 +207,7 @@ TEST_F(RotationCostsTest, Units) {
   RotationCosts costs = getCosts({1, 100, 100, 1280, 1280});
   EXPECT_EQ(costs.fused.getInteger(), 10000 * 8000);
   // 1280 x 100 rows of 64 elements, 2 bytes read and 2 written: 32.8 MB at 2
-  // bytes a picosecond-thousandth, and the launch.
+  // bytes a picosecond, and the launch.
   EXPECT_EQ(costs.split.getInteger(), 1000000 + 1280 * 100 * 128);
 }
 
@@ -216,10 +216,8 @@ TEST_F(RotationCostsTest, Limits) {
   RotationCosts none = getCosts({1, 8, 8, 128, 0});
   EXPECT_EQ(none.fused.getInteger(), 0);
   EXPECT_EQ(none.split.getInteger(), 1000000);
-  // One tile's visits are not shared by SMs but where keys are split, and then
-  // not all.
-  EXPECT_EQ(getCosts({1, 1, 1, 128, 256}).fused.getInteger(), 2 * 800000);
-  EXPECT_EQ(getCosts({1, 1, 1, 128, 1280}).fused.getInteger(), 4 * 800000);
+  // One tile is not shared by SMs.
+  EXPECT_EQ(getCosts({1, 1, 1, 128, 1280}).fused.getInteger(), 10 * 800000);
 }
 
 TEST_F(RotationCostsTest, Monotony) {
@@ -287,18 +285,32 @@ TEST_F(RotationCostsTest, MemoryTakesOff) {
   target.visitPerProduct = 1.35;
   target.hiddenClocksPerFeature = 9.4;
   target.tensorFlopsPerClock = 4096;
-  AttentionSizes sizes{1, 100, 100, 1, 1280};
+  AttentionSizes sizes{4, 100, 100, 1, 1280};
   auto getFused = [&] {
-    return RotationCosts(parse({}), sizes, {{64, 128}, true}, target)
+    return RotationCosts(parse({}), sizes, {{64, 128}, true, /*blocksPerSm=*/2},
+                         target)
         .fused.getInteger();
   };
-  // 0.7 x (640 + 8 x 2000) clocks at 2 GHz on 100 SMs, of 1000 visits, whose
-  // products take 1.35 x 512. 1280 x 100 rows of 128 elements of K and V come
-  // at 2 bytes a picosecond-thousandth: 16.4 us, which is more than the
-  // products.
-  EXPECT_EQ(getFused(), 1000 * 58240 - 16384000 - 100 * 3008);
+  // 0.7 x (640 + 8 x 2000) clocks at 2 GHz on 100 SMs, of 4000 visits, whose
+  // products take 1.35 x 512. 4 x 1280 x 100 rows of 128 elements of K and V
+  // come at 2 bytes a picosecond: 65.5 us, which is more than the products.
+  EXPECT_EQ(getFused(), 4000 * 58240 - 4 * 16384000 - 400 * 3008);
   target.rotationGbPerSecond = 20000;
-  EXPECT_EQ(getFused(), 1000 * (58240 - 3456) - 100 * 3008);
+  EXPECT_EQ(getFused(), 4000 * (58240 - 3456) - 400 * 3008);
+}
+
+/// Parts of the keys of a tile are rotated at once.
+TEST_F(RotationCostsTest, SplitKeysShortenTheLastTile) {
+  TargetInfo target = machine();
+  AttentionSizes sizes{1, 10, 10, 128, 1 << 20};
+  auto getFused = [&](bool splitsKeys) {
+    return *RotationCosts(parse({}), sizes, {{128, 128}, false, 1, splitsKeys},
+                          target)
+                .fused.getInteger();
+  };
+  // 8192 visits of each of 10 tiles, on 100 SMs: 10 parts of at most 820.
+  EXPECT_EQ(getFused(false), 8192 * 800000LL);
+  EXPECT_EQ(getFused(true), 820 * 800000LL);
 }
 
 TEST_F(RotationCostsTest, DynamicSizesGiveACondition) {

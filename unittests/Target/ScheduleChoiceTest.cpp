@@ -85,6 +85,42 @@ TEST(ScheduleChoice, FewQueriesGetFewRows) {
   }
 }
 
+TEST(ScheduleChoice, DecodingGetsFewKeys) {
+  TargetInfo target = getTarget("h200");
+  ScheduleProblem problem(128, 128);
+  problem.numQueries = 1;
+  problem.packableHeads = 16;
+  EXPECT_EQ(llvm::cantFail(chooseTile(problem, target)).tileN, 32);
+  problem.packableHeads = 17;
+  EXPECT_EQ(llvm::cantFail(chooseTile(problem, target)).tileN, 64);
+  problem.packableHeads = 16;
+  problem.rotatesKeys = true;
+  EXPECT_EQ(llvm::cantFail(chooseTile(problem, target)).tileN, 64);
+  ScheduleProblem small(64, 64);
+  small.numQueries = 1;
+  EXPECT_EQ(llvm::cantFail(chooseTile(small, target)).tileN, 64);
+}
+
+TEST(ScheduleChoice, SeveralBiasesOfSmallHeadsGetOneWarpgroup) {
+  TargetInfo target = getTarget("h200");
+  for (int64_t headDim : {64, 128}) {
+    ScheduleProblem problem(headDim, headDim);
+    problem.staging = {/*perKey=*/1, /*perQueryAndKey=*/0};
+    EXPECT_EQ(llvm::cantFail(chooseTile(problem, target)).warps, 8);
+    problem.staging.perQueryAndKey = 1;
+    EXPECT_EQ(llvm::cantFail(chooseTile(problem, target)).warps,
+              headDim == 64 ? 4 : 8);
+  }
+}
+
+TEST(ScheduleChoice, WarpgroupsTakeTurnsWhereQIsInSharedMemory) {
+  TargetInfo target = getTarget("h200");
+  ScheduleProblem problem(128, 128);
+  EXPECT_FALSE(llvm::cantFail(chooseTile(problem, target)).pipeline->pingPong);
+  problem.staging = {/*perKey=*/1, /*perQueryAndKey=*/0};
+  EXPECT_TRUE(llvm::cantFail(chooseTile(problem, target)).pipeline->pingPong);
+}
+
 TEST(ScheduleChoice, NarrowWindowsGetSmallerTiles) {
   TargetInfo target = getTarget("sm_80");
   ScheduleProblem problem(64, 64);

@@ -39,10 +39,13 @@ struct TileShape {
 };
 
 /// The tile of a kernel that rotates k; where it is pipelined, while others
-/// compute.
+/// compute. What else is taken for granted: the blocks of it that an SM holds,
+/// and whether keys are split where that pays.
 struct RotationTile {
   TileShape shape;
   bool isPipelined;
+  int64_t blocksPerSm = 1;
+  bool splitsKeys = false;
 };
 
 /// Query tiles of a launch, the key tiles that one of them visits, on average

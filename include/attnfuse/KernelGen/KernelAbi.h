@@ -94,10 +94,11 @@ private:
   SmallVector<std::pair<Value, LLVM::GlobalOp>> constants;
 };
 
-/// Bytes of a closed signature's parameters, and the most that PTX allows
-/// before version 8.1 (PTX ISA, `.param` of kernels).
+/// Bytes of a closed signature's parameters.
 int64_t getParameterBytes(LLVM::LLVMFuncOp kernel);
-inline constexpr int64_t kMostParameterBytes = 4352;
+/// The most that a PTX version allows, as 80 (PTX ISA, `.param` of kernels); 0
+/// stands for any.
+int64_t getMostParameterBytes(int64_t ptxVersion);
 
 } // namespace mlir::attnfuse::kernelgen
 

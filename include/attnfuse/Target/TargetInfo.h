@@ -61,7 +61,7 @@ struct TargetInfo {
   /// size.
   double loaderLatencyClocks = 0;
   /// What is left of both where several blocks share the SM.
-  double loaderSharing = 0;
+  double loaderSharing = 1;
   /// The time of a visit over that of its products on the tensor cores.
   double visitPerProduct = 0;
   /// Clocks of rotations that the prologue and the epilogue of a query tile

@@ -330,8 +330,9 @@ LogicalResult FunctionConverter::addFusedVersions() {
     return op.emitOpError() << llvm::toString(tile.takeError());
   fused.setScheduleAttr(getScheduleAttr(op.getContext(), *tile));
   manifest.addCopy(fused);
-  RotationCosts costs(fused, manifest.getSizes(),
-                      {getTileShape(*tile), bool(tile->pipeline)}, *target);
+  RotationCosts costs(
+      fused, manifest.getSizes(),
+      getRotationTile(*problem, *tile, *target, /*splitsKeys=*/false), *target);
   return addVersions({body.rotations, fused}, function.getName() + kFusedSuffix,
                      costs.isFusedQuicker().getJson(), /*isLast=*/false);
 }
@@ -530,11 +531,14 @@ static LogicalResult checkOutlined(func::FuncOp function,
 
 /// The assembler would say the same, but nothing about the function.
 static LogicalResult checkParameters(gpu::GPUModuleOp kernels) {
+  llvm::Expected<TargetInfo> target = getTargetOf(kernels);
+  int64_t most = getMostParameterBytes(target ? target->ptxVersion : 0);
+  llvm::consumeError(target.takeError());
   for (auto kernel : kernels.getOps<LLVM::LLVMFuncOp>())
-    if (int64_t bytes = getParameterBytes(kernel); bytes > kMostParameterBytes)
+    if (int64_t bytes = getParameterBytes(kernel); bytes > most)
       return kernel.emitError()
              << "kernel '" << kernel.getName() << "' takes " << bytes
-             << " bytes of parameters, expected at most " << kMostParameterBytes
+             << " bytes of parameters, expected at most " << most
              << "; put the tensors of the score region into fewer ones";
   return success();
 }

@@ -205,7 +205,7 @@ Values Consumer::fetchAhead(Value round) {
   Value isTile = b.select(record.isTile(b), b.i32(1), b.i32(0));
   context.queries.waitFullIf(b, isTile, round);
   Values fragments = loadQuery();
-  context.queries.releaseReadIf(b, isWarpLeader, round);
+  context.queries.releaseLoadedIf(b, isWarpLeader, round);
   if (context.stagesTables()) {
     FragmentRotation rotation = context.getFragmentRotation();
     context.tables.waitFullIf(b, isTile, round);
@@ -332,7 +332,7 @@ void Consumer::buildQuery(Value round, ValueRange ahead) {
   }
   queryOperand = loadQuery();
   if (!context.outputReplacesQuery())
-    context.queries.releaseReadIf(b, isWarpLeader, round);
+    context.queries.releaseLoadedIf(b, isWarpLeader, round);
 }
 
 /// After the last product with Q, unless it has been released before or is
@@ -396,8 +396,9 @@ Consumer::LoopState Consumer::buildFirstStep(LoopState state, Values scores) {
     scores = waitProducts(b, 0, buildScores(state.number));
     context.keys.releaseIf(b, isWarpLeader, state.number);
   } else {
-    // Scores that are hidden whatever the sizes would be no values of the loop
-    // over tiles, and the product's accumulators be parted.
+    // Scores that are hidden whatever the sizes have no use: LLVM would drop
+    // them from the values of the loop over tiles, and the assembler find a
+    // part of the product's accumulators dead, and serialize it.
     scores = b.pin(scores);
   }
   Value firstKey = walk->getFirstKey(b, state.position);
@@ -558,7 +559,7 @@ void Consumer::buildRescale(LoopState &state,
       OnlineNormalizer::rescale(b, rescales, outputShape, state.output);
 }
 
-Consumer::StagedPairs Consumer::getNoPairs() const {
+Consumer::StagedPairs Consumer::makeUnloadedPairs() const {
   return StagedPairs(context.stagedPanels.size(),
                      SmallVector<Values>(scoreShape.columnTiles));
 }
@@ -589,8 +590,7 @@ void Consumer::loadPairs(StagedPairs &pairs, Value stage, int64_t n,
 Consumer::StagedPairs Consumer::readStagedAhead(Value number) {
   if (!context.stagedTiles)
     return {};
-  // The products of small heads are too short for matrices to be read beside
-  // them; docs/performance.md has the figures.
+  // Measured: small heads lose by it, with matrices (docs/performance.md).
   bool hasMatrices = llvm::any_of(context.stagedPanels, [](const auto &staged) {
     return staged.operand.perQuery;
   });
@@ -603,14 +603,14 @@ Consumer::StagedPairs Consumer::readStagedAhead(Value number) {
     held += scoreShape.columnTiles * (staged.operand.perQuery ? 2 : 1);
   if (held + kOtherRegisters > context.registers.compute)
     return {};
-  StagedPairs pairs = getNoPairs();
+  StagedPairs pairs = makeUnloadedPairs();
   const StageRing &ring = *context.stagedTiles;
   ring.waitFull(b, number);
   Value stage = ring.getTile(b, number);
   for (size_t n = 0; n < pairs.size(); ++n)
     for (size_t columnTile = 0; columnTile < pairs[n].size(); ++columnTile)
       loadPairs(pairs, stage, n, columnTile);
-  ring.releaseReadIf(b, isWarpLeader, number);
+  ring.releaseLoadedIf(b, isWarpLeader, number);
   return pairs;
 }
 
@@ -620,11 +620,12 @@ void Consumer::changeScores(LoopState &state, Values &scores, Value firstKey,
     return scoreTile->applyChain(b, scores, firstKey);
   const StageRing &ring = *context.stagedTiles;
   bool isRead = !pairs.empty();
+  Value stage;
   if (!isRead) {
-    pairs = getNoPairs();
+    pairs = makeUnloadedPairs();
     ring.waitFull(b, state.number);
+    stage = ring.getTile(b, state.number);
   }
-  Value stage = ring.getTile(b, state.number);
   bool takesSum = hidingSum && kind == TileKind::Inner;
   auto getElements = [&](int64_t n, int64_t columnTile) {
     loadPairs(pairs, stage, n, columnTile);
@@ -647,7 +648,7 @@ void Consumer::changeScores(LoopState &state, Values &scores, Value firstKey,
     loads.loads.push_back(staged.operand.load);
   scoreTile->applyChain(b, scores, firstKey, loads);
   if (!isRead)
-    ring.releaseReadIf(b, isWarpLeader, state.number);
+    ring.releaseLoadedIf(b, isWarpLeader, state.number);
 }
 
 void Consumer::markUncertainRows(LoopState &state) {

@@ -93,7 +93,7 @@ private:
   /// thread's rows its two neighboring elements, packed; none where they are
   /// not loaded yet.
   using StagedPairs = SmallVector<SmallVector<Values>>;
-  StagedPairs getNoPairs() const;
+  StagedPairs makeUnloadedPairs() const;
   void loadPairs(StagedPairs &pairs, Value stage, int64_t n,
                  int64_t columnTile);
   /// All of the n-th key tile's, if registers hold them before the scores are

@@ -53,8 +53,8 @@ void StageRing::releaseIf(KernelBuilder &b, Value condition,
                           Value number) const {
   arriveIf(b, condition, getBarrier(b, empty, number));
 }
-void StageRing::releaseReadIf(KernelBuilder &b, Value condition,
-                              Value number) const {
+void StageRing::releaseLoadedIf(KernelBuilder &b, Value condition,
+                                Value number) const {
   fenceAsyncProxy(b);
   syncWarp(b);
   releaseIf(b, condition, number);

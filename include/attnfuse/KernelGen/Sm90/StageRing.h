@@ -42,12 +42,13 @@ public:
   void waitFull(KernelBuilder &b, Value number) const;
   /// The same, under a condition (i32, 0 or 1).
   void waitFullIf(KernelBuilder &b, Value condition, Value number) const;
+  /// Releases what products have read that have been waited for.
   void releaseIf(KernelBuilder &b, Value condition, Value number) const;
-  /// Releases what all lanes of a warp have read by loads, and the tensor
-  /// memory accelerator will overwrite. An arrival alone does not order the
-  /// two: loads that are slow, because products keep the shared memory busy,
-  /// would read the next tile.
-  void releaseReadIf(KernelBuilder &b, Value condition, Value number) const;
+  /// Releases what all lanes of a warp have loaded, and the tensor memory
+  /// accelerator will overwrite. An arrival alone does not order the two: loads
+  /// that are slow, because products keep the shared memory busy, would read
+  /// the next tile. Every lane fences its own loads, before the warp meets.
+  void releaseLoadedIf(KernelBuilder &b, Value condition, Value number) const;
 
 private:
   Value getSlot(KernelBuilder &b, Value number) const;

@@ -82,8 +82,11 @@ struct DecideRotationPass
     llvm::Expected<KernelTile> tile = chooseTile(*problem, *target);
     if (!tile)
       return op.emitOpError() << llvm::toString(tile.takeError());
+    // Where a launch decides, keys that are split are rotated before.
     RotationCosts costs(op, AttentionSizes::get(op),
-                        {getTileShape(*tile), bool(tile->pipeline)}, *target);
+                        getRotationTile(*problem, *tile, *target,
+                                        /*splitsKeys=*/true),
+                        *target);
     std::optional<int64_t> isFused = costs.isFusedQuicker().getInteger();
     if (!isFused) {
       setPlan(RotationWay::BySize);

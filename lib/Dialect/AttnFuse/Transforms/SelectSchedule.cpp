@@ -111,6 +111,16 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
   return problem;
 }
 
+RotationTile mlir::attnfuse::getRotationTile(const ScheduleProblem &problem,
+                                             const KernelTile &tile,
+                                             const TargetInfo &target,
+                                             bool splitsKeys) {
+  int64_t blocksPerSm = getBlocksPerSm(
+      getKernelResources(problem.getTraits(), tile, target), target);
+  return {getTileShape(tile), bool(tile.pipeline),
+          std::max<int64_t>(blocksPerSm, 1), splitsKeys};
+}
+
 KernelTraits mlir::attnfuse::getKernelTraits(AttentionOp op) {
   // Where the sizes decide, the op's schedule is that of the split way.
   KernelTraits traits{PaddedHeadDims(op.getHeadDim(), op.getValueHeadDim()),

@@ -22,6 +22,10 @@ KernelTile getKernelTile(ScheduleAttr schedule);
 inline TileShape getTileShape(const KernelTile &tile) {
   return {tile.tileM, tile.tileN, tile.packedHeads};
 }
+/// The tile of a kernel that rotates k, for the calculus.
+RotationTile getRotationTile(const ScheduleProblem &problem,
+                             const KernelTile &tile, const TargetInfo &target,
+                             bool splitsKeys);
 /// What decides the resources of the op's kernels.
 KernelTraits getKernelTraits(AttentionOp op);
 /// The smaller tile that the op's kernels also come in, if the op has the tile
