@@ -92,12 +92,14 @@ void printKeySplits(raw_ostream &os, AttentionOp op, const KernelTile &tile,
     smaller = getTileForSplitKeys(op, *problem, target);
   int64_t blocksPerSm = getBlocksPerSm(
       getKernelResources(getKernelTraits(op), smaller, target), target);
-  KeySplits splits(op, AttentionSizes::get(op),
-                   {getTileShape(smaller), std::max<int64_t>(blocksPerSm, 1)},
-                   target, target.smCount);
+  SplitTile split{getTileShape(smaller), std::max<int64_t>(blocksPerSm, 1)};
+  AttentionSizes sizes = AttentionSizes::get(op);
+  KeySplits splits(op, sizes, split, target, target.smCount);
   std::optional<int64_t> pays = splits.pays().getInteger();
-  if (tile.keySplits == 1 || !splits.mayPay || pays == 0)
+  if (tile.keySplits == 1 || !KeySplits(op, sizes, split, target).mayPay)
     os << "never split\n";
+  else if (pays == 0)
+    os << "not split with " << target.smCount << " SMs\n";
   else if (!pays)
     os << "split where a launch has too few query tiles of " << smaller.tileM
        << " to fill the machine, by its sizes\n";
@@ -207,6 +209,8 @@ void printLaunches(raw_ostream &os, const json::Object &function) {
     if (const json::Value *when = version->get("when")) {
       SmallVector<std::string> names;
       collectNames(*when, names);
+      if (names.empty())
+        names.push_back("the number of SMs");
       os << ", by ";
       llvm::interleaveComma(names, os);
     }

@@ -32,6 +32,10 @@
 // CHECK-NEXT:   window{{$}}
 // CHECK-NEXT: keys visible to query i: i + off - 3 to Nkv - 1, off = 0
 // CHECK-NEXT: normalizer: relu_sum
+// Where only the number of SMs is left to decide, that is said, and what this machine's number is.
+// CHECK: known for rtx3090 (sm_86):
+// CHECK:        known$split_keys, then known$split_keys$combine, by the number of SMs
+// CHECK:      keys: not split with 82 SMs
 
 func.func @all_at_once(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>,
     %cos: tensor<4096x32xf32>, %sin: tensor<4096x32xf32>, %rows: tensor<?xi32>, %cols: tensor<?xi32>)
@@ -54,4 +58,11 @@ func.func @window(%q: tensor<?x8x?x64xf16>) -> tensor<?x8x?x64xf16> {
   %p = attnfuse.relu_attention %w sum : tensor<?x8x?x?xf32>
   %o = attnfuse.weighted_sum %p, %q : tensor<?x8x?x?xf32>, tensor<?x8x?x64xf16> -> tensor<?x8x?x64xf16>
   return %o : tensor<?x8x?x64xf16>
+}
+
+func.func @known(%q: tensor<8x8x1024x64xf16>) -> tensor<8x8x1024x64xf16> {
+  %s = attnfuse.scaled_dot_product %q, %q : tensor<8x8x1024x64xf16>, tensor<8x8x1024x64xf16> -> tensor<8x8x1024x1024xf32>
+  %p = attnfuse.softmax %s : tensor<8x8x1024x1024xf32>
+  %o = attnfuse.weighted_sum %p, %q : tensor<8x8x1024x1024xf32>, tensor<8x8x1024x64xf16> -> tensor<8x8x1024x64xf16>
+  return %o : tensor<8x8x1024x64xf16>
 }
