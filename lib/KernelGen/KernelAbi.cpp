@@ -182,7 +182,3 @@ int64_t mlir::attnfuse::kernelgen::getParameterBytes(LLVM::LLVMFuncOp kernel) {
   }
   return bytes;
 }
-
-int64_t mlir::attnfuse::kernelgen::getMostParameterBytes(int64_t ptxVersion) {
-  return ptxVersion < 81 ? 4352 : 32764;
-}

@@ -199,6 +199,17 @@ protected:
     target.rotationGbPerSecond = 2000;
     return target;
   }
+  /// Whose loading warpgroups rotate.
+  static TargetInfo pipelinedMachine(double clocks) {
+    TargetInfo target = machine();
+    target.loaderRotationClocks = clocks;
+    target.loaderLatencyClocks = 640;
+    target.loaderSharing = 0.7;
+    target.visitPerProduct = 1.35;
+    target.hiddenClocksPerFeature = 9.4;
+    target.tensorFlopsPerClock = 4096;
+    return target;
+  }
 };
 
 TEST_F(RotationCostsTest, Units) {
@@ -257,12 +268,7 @@ TEST_F(RotationCostsTest, CrossoverIsWhereTheFormulaHasIt) {
 /// Beside the products, only what takes longer than they do is added, less what
 /// the ends of a query tile hide.
 TEST_F(RotationCostsTest, OverlapTakesOff) {
-  TargetInfo target = machine();
-  target.loaderRotationClocks = 500;
-  target.loaderLatencyClocks = 640;
-  target.visitPerProduct = 1.35;
-  target.hiddenClocksPerFeature = 9.4;
-  target.tensorFlopsPerClock = 4096;
+  TargetInfo target = pipelinedMachine(500);
   AttentionSizes sizes{1, 100, 100, 1280, 1280};
   auto getFused = [&] {
     return RotationCosts(parse({}), sizes, {{128, 128}, true}, target)
@@ -278,13 +284,7 @@ TEST_F(RotationCostsTest, OverlapTakesOff) {
 /// Rotations run beside the reading of K and V, too, and beside each other
 /// where blocks share an SM.
 TEST_F(RotationCostsTest, MemoryTakesOff) {
-  TargetInfo target = machine();
-  target.loaderRotationClocks = 2000;
-  target.loaderLatencyClocks = 640;
-  target.loaderSharing = 0.7;
-  target.visitPerProduct = 1.35;
-  target.hiddenClocksPerFeature = 9.4;
-  target.tensorFlopsPerClock = 4096;
+  TargetInfo target = pipelinedMachine(2000);
   AttentionSizes sizes{4, 100, 100, 1, 1280};
   auto getFused = [&] {
     return RotationCosts(parse({}), sizes, {{64, 128}, true, /*blocksPerSm=*/2},

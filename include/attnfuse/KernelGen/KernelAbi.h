@@ -96,9 +96,6 @@ private:
 
 /// Bytes of a closed signature's parameters.
 int64_t getParameterBytes(LLVM::LLVMFuncOp kernel);
-/// The most that a PTX version allows, as 80 (PTX ISA, `.param` of kernels); 0
-/// stands for any.
-int64_t getMostParameterBytes(int64_t ptxVersion);
 
 } // namespace mlir::attnfuse::kernelgen
 

@@ -94,6 +94,11 @@ struct TargetInfo {
   /// Whether a kernel may start while the one before it still runs, and wait
   /// for it.
   bool hasProgrammaticLaunch() const;
+  /// Bytes that a kernel's parameters may take (PTX ISA, `.param` of kernels);
+  /// those of every version where none is known.
+  int64_t getMaxParameterBytes() const {
+    return ptxVersion < 81 ? 4352 : 32764;
+  }
 };
 
 /// The rows of the table, machines first, then the chips as generic machines.

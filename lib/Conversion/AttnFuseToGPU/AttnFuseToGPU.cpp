@@ -532,7 +532,7 @@ static LogicalResult checkOutlined(func::FuncOp function,
 /// The assembler would say the same, but nothing about the function.
 static LogicalResult checkParameters(gpu::GPUModuleOp kernels) {
   llvm::Expected<TargetInfo> target = getTargetOf(kernels);
-  int64_t most = getMostParameterBytes(target ? target->ptxVersion : 0);
+  int64_t most = (target ? *target : TargetInfo()).getMaxParameterBytes();
   llvm::consumeError(target.takeError());
   for (auto kernel : kernels.getOps<LLVM::LLVMFuncOp>())
     if (int64_t bytes = getParameterBytes(kernel); bytes > most)
