@@ -205,14 +205,16 @@ Values Consumer::fetchAhead(Value round) {
   Value isTile = b.select(record.isTile(b), b.i32(1), b.i32(0));
   context.queries.waitFullIf(b, isTile, round);
   Values fragments = loadQuery();
-  context.queries.releaseLoadedIf(b, isWarpLeader, round);
-  if (context.stagesTables()) {
+  if (!context.stagesTables()) {
+    context.queries.releaseLoadedIf(b, isWarpLeader, round);
+  } else {
     FragmentRotation rotation = context.getFragmentRotation();
     context.tables.waitFullIf(b, isTile, round);
     Values tables = rotation.loadTables(
         b, context.getStagedTables(b),
         b.remU(tileRow, context.tile.getRowsPerHead()), lane);
-    syncWarp(b);
+    // One fence for the loads of both.
+    context.queries.releaseLoadedIf(b, isWarpLeader, round);
     context.tables.releaseIf(b, isWarpLeader, round);
     rotation.rotate(b, fragments, tables);
     fragments = b.pin(fragments);

@@ -15,8 +15,15 @@ module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK:           nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
 // CHECK:         setmaxregister increase
 // CHECK-COUNT-8: ldmatrix
+// CHECK-NOT:     fence.proxy.async
 // CHECK-COUNT-16: llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xf32>
 // CHECK-NOT:     llvm.load {{.*}} -> vector<2xf32>
+// One fence stands behind the loads of q and of its tables, and before either's release.
+// CHECK:         fence.proxy.async
+// CHECK:         bar.warp.sync
+// CHECK:         mbarrier.arrive
+// CHECK-NOT:     fence.proxy.async
+// CHECK:         mbarrier.arrive
 // CHECK:         scf.while
 func.func @few_features(%q: tensor<?x32x?x128xbf16>, %k: tensor<?x8x?x128xbf16>, %cos: tensor<?x32xf32>, %sin: tensor<?x32xf32>) -> tensor<?x32x?x128xbf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%k) rotate_q <half, offset = 0>(%cos, %sin) softmax {scale = 0.125 : f64}
