@@ -82,7 +82,7 @@ static std::optional<int64_t> getUpperBound(const llvm::json::Value &value) {
 }
 
 KeySplits::KeySplits(AttentionOp op, const AttentionSizes &sizes,
-                     const SplitTile &tile, const TargetInfo &target,
+                     const BlockTile &tile, const TargetInfo &target,
                      const SizeExpression &smCount)
     : count(1), gain(0), cost(0), mayPay(false) {
   TileVisits visits(op, sizes, tile.shape);

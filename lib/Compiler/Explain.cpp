@@ -90,9 +90,7 @@ void printKeySplits(raw_ostream &os, AttentionOp op, const KernelTile &tile,
   FailureOr<ScheduleProblem> problem = getScheduleProblem(op);
   if (succeeded(problem))
     smaller = getTileForSplitKeys(op, *problem, target);
-  int64_t blocksPerSm = getBlocksPerSm(
-      getKernelResources(getKernelTraits(op), smaller, target), target);
-  SplitTile split{getTileShape(smaller), std::max<int64_t>(blocksPerSm, 1)};
+  BlockTile split = getBlockTile(getKernelTraits(op), smaller, target);
   AttentionSizes sizes = AttentionSizes::get(op);
   KeySplits splits(op, sizes, split, target, target.smCount);
   std::optional<int64_t> pays = splits.pays().getInteger();

@@ -16,7 +16,7 @@ namespace {
 class KeySplitsTest : public ::testing::Test {
 protected:
   /// Of 64 rows and 64 keys, two of which fit on one of 100 SMs.
-  SplitTile tile{{64, 64}, 2};
+  BlockTile tile{{64, 64}, 2};
   static constexpr int64_t kSms = 100;
   /// A key tile, in 1000 clocks at 2 GHz; a row of 64 + 2 f32, written and read
   /// at 2000 bytes a nanosecond.

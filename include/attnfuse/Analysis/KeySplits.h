@@ -19,16 +19,9 @@
 
 namespace mlir::attnfuse {
 
-/// The tile of a kernel that may split keys, and the blocks of it that an SM
-/// holds.
-struct SplitTile {
-  TileShape shape;
-  int64_t blocksPerSm;
-};
-
 struct KeySplits {
   /// `smCount` is that of the launch, which may differ from the target's.
-  KeySplits(AttentionOp op, const AttentionSizes &sizes, const SplitTile &tile,
+  KeySplits(AttentionOp op, const AttentionSizes &sizes, const BlockTile &tile,
             const TargetInfo &target,
             const SizeExpression &smCount = llvm::json::Value("$sm_count"));
 

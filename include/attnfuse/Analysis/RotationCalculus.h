@@ -38,6 +38,12 @@ struct TileShape {
   int64_t getRowsPerHead() const { return m / heads; }
 };
 
+/// The tile of a kernel's blocks, and how many of them an SM holds.
+struct BlockTile {
+  TileShape shape;
+  int64_t blocksPerSm;
+};
+
 /// The tile of a kernel that rotates k; where it is pipelined, while others
 /// compute. What else is taken for granted: the blocks of it that an SM holds,
 /// and whether keys are split where that pays.

@@ -93,13 +93,6 @@ std::optional<KernelTile> chooseTileOfWarpgroups(const ScheduleProblem &problem,
 /// leave fewer rows empty.
 int64_t choosePackedHeads(const ScheduleProblem &problem, int64_t tileM);
 
-/// Tiles of the work per SM up to which the tile of chooseTileForFewRows is
-/// quicker: many small blocks fill the machine where few large ones do not.
-constexpr int64_t kFewTilesPerSm = 3;
-/// Queries up to which it is quicker than a tile of three warpgroups, however
-/// many heads there are: with a band the last such tile is long and half empty.
-constexpr int64_t kShortBandQueries = 2048, kShortQueries = 256;
-
 /// A smaller tile than `tile`, for work with few rows in all; none if there is
 /// no better one.
 std::optional<KernelTile> chooseTileForFewRows(const ScheduleProblem &problem,

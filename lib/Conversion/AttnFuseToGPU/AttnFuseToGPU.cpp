@@ -7,6 +7,7 @@
 
 #include "ManifestBuilder.h"
 #include "attnfuse/Analysis/KeySplits.h"
+#include "attnfuse/Analysis/LaunchTime.h"
 #include "attnfuse/Analysis/RotationCalculus.h"
 #include "attnfuse/Analysis/ScoreLoads.h"
 #include "attnfuse/Conversion/KernelNames.h"
@@ -273,6 +274,9 @@ private:
   llvm::json::Object addCombine(AttentionOp op, const Twine &name,
                                 const PartialResults &partials);
   KernelResources getResources(AttentionOp op, const KernelTile &tile) const;
+  /// 1 at the launches where kernels with `tile` are expected to be.
+  SizeExpression isQuicker(AttentionOp op, const KernelTile &tile,
+                           const KernelTile &other);
   llvm::json::Object addRotation(RopeOp op, bool releasesDependents);
 
   func::FuncOp function;
@@ -394,7 +398,7 @@ LogicalResult FunctionConverter::addVersions(const FunctionBody &way,
     if (std::optional<KernelTile> small =
             getTileForFewRows(op, *problem, *target))
       addVersion(way, name + kFewRowsSuffix, *small,
-                 both(here, manifest.getFewTilesCondition(tile)));
+                 both(here, isQuicker(op, *small, tile).getJson()));
   addVersion(way, name, tile, here, getNumParts(tile));
   if (!hasMaps || !isLast)
     return success();
@@ -416,14 +420,23 @@ KernelResources FunctionConverter::getResources(AttentionOp op,
                        : getUnpipelinedResources(traits, tile);
 }
 
+SizeExpression FunctionConverter::isQuicker(AttentionOp op,
+                                            const KernelTile &tile,
+                                            const KernelTile &other) {
+  AttentionSizes sizes = manifest.getSizes();
+  KernelTraits traits = getKernelTraits(op);
+  auto estimate = [&](const KernelTile &tile) {
+    return estimateLaunchTime(op, sizes, getBlockTile(traits, tile, *target));
+  };
+  return isAtMost(estimate(tile), estimate(other));
+}
+
 void FunctionConverter::addSplitVersion(const FunctionBody &way,
                                         const Twine &name,
                                         const KernelTile &tile,
                                         const Condition &when) {
-  int64_t blocksPerSm =
-      getBlocksPerSm(getResources(way.attention, tile), *target);
   KeySplits splits(way.attention, manifest.getSizes(),
-                   {getTileShape(tile), std::max<int64_t>(blocksPerSm, 1)},
+                   getBlockTile(getKernelTraits(way.attention), tile, *target),
                    *target);
   if (splits.mayPay)
     addVersion(way, name + kSplitKeysSuffix, tile,

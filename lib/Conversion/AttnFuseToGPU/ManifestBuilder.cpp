@@ -234,16 +234,6 @@ json::Value ManifestBuilder::getNumTiles(const KernelTile &tile) {
       apply("mul", getDim(op.getQuery(), 0), std::move(heads)));
 }
 
-json::Value ManifestBuilder::getFewTilesCondition(const KernelTile &tile) {
-  json::Value isFew =
-      apply("le", getNumTiles(tile), apply("mul", kFewTilesPerSm, "$sm_count"));
-  if (tile.tileM <= kWarpgroupRows * 2)
-    return isFew;
-  int64_t limit = op.getBands().empty() ? kShortQueries : kShortBandQueries;
-  json::Value isShort = apply("le", getDim(op.getQuery(), 2), limit);
-  return apply("max", std::move(isFew), std::move(isShort));
-}
-
 json::Object ManifestBuilder::describeAttention(
     StringRef name, const KernelTile &tile, const KernelResources &resources,
     json::Array parameters, bool startsEarly, const json::Value &numParts) {

@@ -40,9 +40,6 @@ public:
   kernelgen::PartialResults addPartials(const llvm::json::Value &count,
                                         bool combinesEarly);
 
-  /// Whether the tiles are too few to fill the machine for long.
-  llvm::json::Value getFewTilesCondition(const KernelTile &tile);
-
   /// Entries of kernels.
   llvm::json::Object describeAttention(StringRef name, const KernelTile &tile,
                                        const KernelResources &resources,

@@ -58,8 +58,8 @@
 
 // The model's choice is all versions that it gives, of which few rows have one
 // on this chip.
-// RUN: env FAKE_CUDA_CAPABILITY=90 %{fake} %s --function=early --dims=B=1,N=600 --tune --tune-budget=3 | FileCheck %s --check-prefix=ROWS
-// ROWS: early [B=1, Nq=600, Nkv=600] on cuda:0 (Fake GPU), for sm_90a
+// RUN: env FAKE_CUDA_CAPABILITY=90 %{fake} %s --function=early --dims=B=1,N=40 --tune --tune-budget=3 | FileCheck %s --check-prefix=ROWS
+// ROWS: early [B=1, Nq=40, Nkv=40] on cuda:0 (Fake GPU), for sm_90a
 // ROWS: 128x128 warps=8 q_in_registers packed_heads=2 pipeline stages=2 {{.*}} (the model's choice, here as early$few_rows)
 
 // The schedules that are tried can be listed for any chip, the model's choice

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attnfuse/Analysis/LaunchTime.h"
 #include "attnfuse/Analysis/ScoreLoads.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
@@ -111,14 +112,21 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
   return problem;
 }
 
+BlockTile mlir::attnfuse::getBlockTile(const KernelTraits &traits,
+                                       const KernelTile &tile,
+                                       const TargetInfo &target) {
+  static_assert(kSmallBlockRows == kWarpgroupRows);
+  int64_t blocksPerSm =
+      getBlocksPerSm(getKernelResources(traits, tile, target), target);
+  return {getTileShape(tile), std::max<int64_t>(blocksPerSm, 1)};
+}
+
 RotationTile mlir::attnfuse::getRotationTile(const ScheduleProblem &problem,
                                              const KernelTile &tile,
                                              const TargetInfo &target,
                                              bool splitsKeys) {
-  int64_t blocksPerSm = getBlocksPerSm(
-      getKernelResources(problem.getTraits(), tile, target), target);
-  return {getTileShape(tile), bool(tile.pipeline),
-          std::max<int64_t>(blocksPerSm, 1), splitsKeys};
+  BlockTile block = getBlockTile(problem.getTraits(), tile, target);
+  return {block.shape, bool(tile.pipeline), block.blocksPerSm, splitsKeys};
 }
 
 KernelTraits mlir::attnfuse::getKernelTraits(AttentionOp op) {

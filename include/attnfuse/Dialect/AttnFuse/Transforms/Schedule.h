@@ -22,6 +22,10 @@ KernelTile getKernelTile(ScheduleAttr schedule);
 inline TileShape getTileShape(const KernelTile &tile) {
   return {tile.tileM, tile.tileN, tile.packedHeads};
 }
+/// The tile, and how many of its blocks an SM holds: one at least, for what
+/// does not fit is diagnosed elsewhere.
+BlockTile getBlockTile(const KernelTraits &traits, const KernelTile &tile,
+                       const TargetInfo &target);
 /// The tile of a kernel that rotates k, for the calculus.
 RotationTile getRotationTile(const ScheduleProblem &problem,
                              const KernelTile &tile, const TargetInfo &target,

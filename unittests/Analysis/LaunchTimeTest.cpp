@@ -1,0 +1,122 @@
+//===- LaunchTimeTest.cpp - Large blocks against small ones ---------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attnfuse/Analysis/LaunchTime.h"
+#include "../TestModule.h"
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace mlir::attnfuse;
+
+namespace {
+constexpr int64_t kSms = 100;
+const BlockTile kLarge{{128, 128}, 1}, kSmall{{64, 64}, 2};
+
+class LaunchTimeTest : public ::testing::Test {
+protected:
+  static SizeExpression get(const AttentionSizes &sizes, const BlockTile &tile,
+                            const std::string &masks = "",
+                            const SizeExpression &smCount = kSms) {
+    std::string x = "tensor<?x?x?x64xf16>";
+    TestModule module("func.func @f(%q: " + x + ") -> " + x +
+                      " {\n%o = attnfuse.attention q(%q) k(%q) v(%q) " + masks +
+                      " softmax {scale = 1.0 : f64} : (" + x + ", " + x + ", " +
+                      x + ") -> " + x + "\nreturn %o : " + x + "\n}");
+    func::FuncOp function = module.getFunction();
+    EXPECT_TRUE(bool(function)) << masks;
+    return estimateLaunchTime(*function.getOps<AttentionOp>().begin(), sizes,
+                              tile, smCount);
+  }
+  /// Of `heads` heads, with as many keys as queries.
+  static int64_t time(int64_t heads, int64_t n, const BlockTile &tile,
+                      const std::string &masks = "") {
+    return *get({1, heads, heads, n, n}, tile, masks).getInteger();
+  }
+  static double ratio(int64_t heads, int64_t n, const std::string &masks = "") {
+    return double(time(heads, n, kSmall, masks)) /
+           double(time(heads, n, kLarge, masks));
+  }
+  const std::string causal = "bands [#attnfuse.band<top_left, right = 0>]";
+};
+
+TEST_F(LaunchTimeTest, WalksOfEqualLengthComeInRounds) {
+  // 8 large tiles a head: 96 are one round, 104 are two, as 200 are.
+  int64_t round = time(12, 1024, kLarge);
+  EXPECT_EQ(time(13, 1024, kLarge), 2 * round);
+  EXPECT_EQ(time(25, 1024, kLarge), 2 * round);
+  EXPECT_EQ(time(26, 1024, kLarge), 3 * round);
+}
+
+TEST_F(LaunchTimeTest, ABlockAloneTakesTwoThirdsOfTwo) {
+  // 16 small tiles a head, one or two of which are on an SM.
+  EXPECT_EQ(3 * time(6, 1024, kSmall), 2 * time(12, 1024, kSmall));
+  EXPECT_EQ(3 * time(18, 1024, kSmall), 5 * time(12, 1024, kSmall));
+}
+
+TEST_F(LaunchTimeTest, SmallTilesFillAMachineThatLargeOnesDoNot) {
+  EXPECT_LT(ratio(6, 1024), 1);
+  EXPECT_LT(ratio(6, 1024, causal), 1);
+  // Large tiles fill it, but small ones share their last round.
+  EXPECT_GT(ratio(12, 1024), 1);
+  // The long walk of a large tile takes all of the time.
+  EXPECT_LT(ratio(12, 1024, causal), 1);
+  for (const std::string &masks : {std::string(), causal}) {
+    EXPECT_GT(ratio(25, 1024, masks), 1) << masks;
+    EXPECT_GT(ratio(1000, 1024, masks), 1) << masks;
+  }
+}
+
+TEST_F(LaunchTimeTest, ShortRowsLeaveLargeTilesEmpty) {
+  EXPECT_LT(ratio(1000, 64), 1);
+  EXPECT_LT(ratio(1000, 8), 1);
+}
+
+TEST_F(LaunchTimeTest, NarrowBandsAreLessKeysOfSmallTiles) {
+  const std::string
+      narrow = "bands [#attnfuse.band<top_left, left = 255, right = 0>]",
+      wide = "bands [#attnfuse.band<top_left, left = 1023, right = 0>]";
+  EXPECT_LT(ratio(64, 16384, narrow), ratio(64, 16384, wide));
+  EXPECT_LT(ratio(64, 16384, wide), ratio(64, 16384, causal) + 0.01);
+}
+
+TEST_F(LaunchTimeTest, GrowsWithTheWork) {
+  for (const std::string &masks : {std::string(), causal})
+    for (const BlockTile &tile : {kLarge, kSmall})
+      for (int64_t heads = 1; heads < 40; ++heads) {
+        EXPECT_LE(time(heads, 512, tile, masks),
+                  time(heads + 1, 512, tile, masks))
+            << heads << masks;
+        EXPECT_LE(time(8, 64 * heads, tile, masks),
+                  time(8, 64 * heads + 64, tile, masks))
+            << heads << masks;
+      }
+}
+
+TEST_F(LaunchTimeTest, TheMoreBlocksShareAnSmTheBetterIsItUsed) {
+  int64_t before = time(300, 1024, {{64, 64}, 1}, causal);
+  for (int64_t places : {2, 3}) {
+    int64_t here = time(300, 1024, {{64, 64}, places}, causal);
+    EXPECT_LT(here, before) << places;
+    before = here;
+  }
+}
+
+TEST_F(LaunchTimeTest, TheLargestLaunchesHaveATime) {
+  constexpr int64_t most = (int64_t(1) << 30) - 1;
+  for (const std::string &masks : {std::string(), causal})
+    for (const BlockTile &tile : {kLarge, kSmall, BlockTile{{192, 128}, 1}})
+      // As many rows as there may be tiles.
+      EXPECT_TRUE(get({1, 64, 64, most, most}, tile, masks).getInteger())
+          << masks;
+}
+
+TEST_F(LaunchTimeTest, NothingTakesNoTimeOrSome) {
+  for (AttentionSizes sizes :
+       {AttentionSizes{0, 8, 8, 64, 64}, {1, 8, 8, 0, 64}, {1, 8, 8, 64, 0}})
+    EXPECT_TRUE(get(sizes, kSmall).getInteger());
+}
+} // namespace
