@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnfuse/Analysis/LaunchTime.h"
-#include <algorithm>
 #include <cassert>
 
 using namespace mlir;
@@ -17,7 +16,8 @@ namespace {
 struct BlockTimes {
   /// Keys that a walk would have got through while its block begins and ends.
   int64_t overheadKeys;
-  /// Time of an SM, full of such blocks, for a key of a row.
+  /// Time of an SM, full of such blocks, for a key of a row, in fiftieths of
+  /// that of large ones.
   int64_t perKey;
 };
 } // namespace
@@ -28,36 +28,41 @@ static BlockTimes getBlockTimes(const BlockTile &tile) {
     return {96, 50};
   // The more of them share an SM, the better its units are used.
   constexpr int64_t perKey[] = {70, 65, 56};
-  return {48, perKey[std::min<int64_t>(tile.blocksPerSm, 3) - 1]};
+  assert(tile.blocksPerSm >= 1 && tile.blocksPerSm <= 3);
+  return {48, perKey[tile.blocksPerSm - 1]};
 }
 
 SizeExpression
 mlir::attnfuse::estimateLaunchTime(AttentionOp op, const AttentionSizes &sizes,
                                    const BlockTile &tile,
                                    const SizeExpression &smCount) {
-  assert(tile.shape.m % kSmallBlockRows == 0 && tile.blocksPerSm > 0);
+  assert(tile.shape.m % kSmallBlockRows == 0);
+  // Tiles and keys are below 2^30 each by the manifest's checks, so that what
+  // follows is below 2^63 on a machine of some SMs.
   TileVisits visits(op, sizes, tile.shape);
   BlockTimes times = getBlockTimes(tile);
-  SizeExpression longest = visits.ofLongest * tile.shape.n + times.overheadKeys;
+  auto getWalk = [&](const SizeExpression &keyTiles) {
+    return keyTiles * tile.shape.n + times.overheadKeys;
+  };
+  SizeExpression longest = getWalk(visits.ofLongest);
 
-  // Of `places` blocks, an SM takes 1/3 + 2/3 * r / places of the time of all
-  // to do r. In thirds of that time, times places:
+  // In thirds of a block's share of a full SM: a round costs as many as there
+  // are places, and each block two more.
   int64_t places = tile.blocksPerSm;
+  auto ofBlocks = [&](const SizeExpression &blocks) {
+    return 2 * blocks + places * ceilDiv(blocks, places);
+  };
   SizeExpression units = 0;
-  if (op.getBands().empty() && !op.getBlocksAttr()) {
+  if (op.getBands().empty() && !op.getBlocksAttr())
     // Walks of equal length end together: in rounds, of which the last may
     // leave places empty.
-    SizeExpression blocks = ceilDiv(visits.queryTiles, smCount);
-    SizeExpression ofLast = mod(blocks, places);
-    units = longest *
-            (3 * (blocks - ofLast) + 2 * ofLast + places * min(ofLast, 1));
-  } else {
-    // The longest come first, and the shorter fill the gaps; towards the end of
-    // its walk the longest block is alone.
-    SizeExpression mean =
-        visits.ofQueryTile * tile.shape.n + times.overheadKeys;
-    units = max(longest * (2 + places),
-                3 * ceilDiv(visits.queryTiles * mean, smCount));
-  }
+    units = longest * ofBlocks(ceilDiv(visits.queryTiles, smCount));
+  else
+    // With a causal mask the longest come first, the shorter fill the gaps, and
+    // towards the end of its walk the longest is alone. Other bands are taken
+    // likewise, and lists, of which only the mean is known.
+    units = max(
+        longest * ofBlocks(1),
+        3 * ceilDiv(visits.queryTiles * getWalk(visits.ofQueryTile), smCount));
   return units * (tile.shape.m / kSmallBlockRows * times.perKey);
 }

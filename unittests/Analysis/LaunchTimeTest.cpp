@@ -19,17 +19,20 @@ const BlockTile kLarge{{128, 128}, 1}, kSmall{{64, 64}, 2};
 class LaunchTimeTest : public ::testing::Test {
 protected:
   static SizeExpression get(const AttentionSizes &sizes, const BlockTile &tile,
-                            const std::string &masks = "",
-                            const SizeExpression &smCount = kSms) {
-    std::string x = "tensor<?x?x?x64xf16>";
-    TestModule module("func.func @f(%q: " + x + ") -> " + x +
+                            const std::string &masks = "") {
+    std::string x = "tensor<?x?x?x64xf16>", lists = "tensor<?xi32>";
+    std::string blocks = masks.find("blocks") == std::string::npos
+                             ? ""
+                             : ", " + lists + ", " + lists;
+    TestModule module("func.func @f(%q: " + x + ", %r: " + lists +
+                      ", %l: " + lists + ") -> " + x +
                       " {\n%o = attnfuse.attention q(%q) k(%q) v(%q) " + masks +
                       " softmax {scale = 1.0 : f64} : (" + x + ", " + x + ", " +
-                      x + ") -> " + x + "\nreturn %o : " + x + "\n}");
+                      x + blocks + ") -> " + x + "\nreturn %o : " + x + "\n}");
     func::FuncOp function = module.getFunction();
     EXPECT_TRUE(bool(function)) << masks;
     return estimateLaunchTime(*function.getOps<AttentionOp>().begin(), sizes,
-                              tile, smCount);
+                              tile, kSms);
   }
   /// Of `heads` heads, with as many keys as queries.
   static int64_t time(int64_t heads, int64_t n, const BlockTile &tile,
@@ -39,6 +42,10 @@ protected:
   static double ratio(int64_t heads, int64_t n, const std::string &masks = "") {
     return double(time(heads, n, kSmall, masks)) /
            double(time(heads, n, kLarge, masks));
+  }
+  static std::string window(int64_t keys) {
+    return "bands [#attnfuse.band<top_left, left = " +
+           std::to_string(keys - 1) + ", right = 0>]";
   }
   const std::string causal = "bands [#attnfuse.band<top_left, right = 0>]";
 };
@@ -76,11 +83,32 @@ TEST_F(LaunchTimeTest, ShortRowsLeaveLargeTilesEmpty) {
 }
 
 TEST_F(LaunchTimeTest, NarrowBandsAreLessKeysOfSmallTiles) {
-  const std::string
-      narrow = "bands [#attnfuse.band<top_left, left = 255, right = 0>]",
-      wide = "bands [#attnfuse.band<top_left, left = 1023, right = 0>]";
-  EXPECT_LT(ratio(64, 16384, narrow), ratio(64, 16384, wide));
-  EXPECT_LT(ratio(64, 16384, wide), ratio(64, 16384, causal) + 0.01);
+  EXPECT_LE(ratio(64, 16384, window(256)), 1);
+  EXPECT_GT(ratio(64, 16384, window(512)), 1);
+  EXPECT_LT(ratio(64, 16384, window(512)), ratio(64, 16384, window(1024)));
+}
+
+TEST_F(LaunchTimeTest, PlacesOfThreeAndRowsOfSeveralHeads) {
+  // Of 100 SMs with three places each, 300 small tiles fill all, 200 two.
+  const BlockTile three{{64, 64}, 3};
+  int64_t full = *get({1, 300, 300, 64, 1024}, three).getInteger();
+  EXPECT_EQ(9 * *get({1, 200, 200, 64, 1024}, three).getInteger(), 7 * full);
+  EXPECT_EQ(9 * *get({1, 100, 100, 64, 1024}, three).getInteger(), 5 * full);
+  EXPECT_EQ(9 * *get({1, 400, 400, 64, 1024}, three).getInteger(), 14 * full);
+  // 4 heads of 32 rows are a tile of one head's 128.
+  EXPECT_EQ(get({1, 400, 100, 32, 1024}, {{128, 128, 4}, 1}).getInteger(),
+            get({1, 100, 100, 128, 1024}, kLarge).getInteger());
+  // Rounds of three warpgroups are half as many again as of two.
+  EXPECT_EQ(2 * *get({1, 100, 100, 192, 1024}, {{192, 128}, 1}).getInteger(),
+            3 * *get({1, 100, 100, 128, 1024}, kLarge).getInteger());
+}
+
+TEST_F(LaunchTimeTest, OfListsTheMeanCounts) {
+  AttentionSizes sizes{1, 100, 100, 1024, 1024};
+  // 3 of 8 blocks in each row.
+  sizes.numBlocks = 24;
+  EXPECT_EQ(get(sizes, kLarge, "blocks <128x128>(%r, %l)").getInteger(),
+            3 * 8 * (3 * 128 + 96) * 2 * 50);
 }
 
 TEST_F(LaunchTimeTest, GrowsWithTheWork) {
@@ -109,14 +137,21 @@ TEST_F(LaunchTimeTest, TheLargestLaunchesHaveATime) {
   constexpr int64_t most = (int64_t(1) << 30) - 1;
   for (const std::string &masks : {std::string(), causal})
     for (const BlockTile &tile : {kLarge, kSmall, BlockTile{{192, 128}, 1}})
-      // As many rows as there may be tiles.
+      // 2^30 small tiles, the most that a launch may have.
       EXPECT_TRUE(get({1, 64, 64, most, most}, tile, masks).getInteger())
           << masks;
 }
 
-TEST_F(LaunchTimeTest, NothingTakesNoTimeOrSome) {
-  for (AttentionSizes sizes :
-       {AttentionSizes{0, 8, 8, 64, 64}, {1, 8, 8, 0, 64}, {1, 8, 8, 64, 0}})
-    EXPECT_TRUE(get(sizes, kSmall).getInteger());
+TEST_F(LaunchTimeTest, EmptyLaunchesDivideByNothing) {
+  for (const std::string &masks : {std::string(), causal, window(8)})
+    for (const BlockTile &tile : {kLarge, kSmall})
+      for (AttentionSizes sizes : {AttentionSizes{0, 8, 8, 64, 64},
+                                   {1, 0, 0, 64, 64},
+                                   {1, 8, 8, 0, 64},
+                                   {1, 8, 8, 64, 0},
+                                   {0, 0, 0, 0, 0}})
+        EXPECT_TRUE(get(sizes, tile, masks).getInteger()) << masks;
+  EXPECT_EQ(get({0, 8, 8, 64, 64}, kSmall).getInteger(), 0);
+  EXPECT_EQ(get({1, 8, 8, 0, 64}, kLarge).getInteger(), 0);
 }
 } // namespace

@@ -138,7 +138,7 @@ TEST_F(RotationCalculusTest, AnyNumberOfBandsMakesAShallowCondition) {
                      ">";
   variant.masks += "]";
   AttentionOp op = parse(variant);
-  RotationCosts costs(op, AttentionSizes::get(op), {{128, 64}, true},
+  RotationCosts costs(op, AttentionSizes::get(op), {{{128, 64}}, true},
                       llvm::cantFail(lookupTarget("h200")));
   EXPECT_LT(getDepth(costs.isFusedQuicker().getJson()), 30);
 }
@@ -188,7 +188,8 @@ TEST_F(RotationCalculusTest, VisitsOfListsFollowTheirLength) {
 class RotationCostsTest : public RotationCalculusTest {
 protected:
   RotationCosts getCosts(AttentionSizes sizes, const Variant &variant = {}) {
-    return RotationCosts(parse(variant), sizes, {{128, 128}, false}, machine());
+    return RotationCosts(parse(variant), sizes, {{{128, 128}}, false},
+                         machine());
   }
   static TargetInfo machine() {
     TargetInfo target;
@@ -271,7 +272,7 @@ TEST_F(RotationCostsTest, OverlapTakesOff) {
   TargetInfo target = pipelinedMachine(500);
   AttentionSizes sizes{1, 100, 100, 1280, 1280};
   auto getFused = [&] {
-    return RotationCosts(parse({}), sizes, {{128, 128}, true}, target)
+    return RotationCosts(parse({}), sizes, {{{128, 128}}, true}, target)
         .fused.getInteger();
   };
   // 640 + 8 x 500 clocks, less 1.35 x 1024 of products: 3257.6 at 2 GHz on 100
@@ -287,8 +288,7 @@ TEST_F(RotationCostsTest, MemoryTakesOff) {
   TargetInfo target = pipelinedMachine(2000);
   AttentionSizes sizes{4, 100, 100, 1, 1280};
   auto getFused = [&] {
-    return RotationCosts(parse({}), sizes, {{64, 128}, true, /*blocksPerSm=*/2},
-                         target)
+    return RotationCosts(parse({}), sizes, {{{64, 128}, 2}, true}, target)
         .fused.getInteger();
   };
   // 0.7 x (640 + 8 x 2000) clocks at 2 GHz on 100 SMs, of 4000 visits, whose
@@ -304,7 +304,7 @@ TEST_F(RotationCostsTest, SplitKeysShortenTheLastTile) {
   TargetInfo target = machine();
   AttentionSizes sizes{1, 10, 10, 128, 1 << 20};
   auto getFused = [&](bool splitsKeys) {
-    return *RotationCosts(parse({}), sizes, {{128, 128}, false, 1, splitsKeys},
+    return *RotationCosts(parse({}), sizes, {{{128, 128}}, false, splitsKeys},
                           target)
                 .fused.getInteger();
   };

@@ -15,7 +15,8 @@
 #ifndef ATTNFUSE_ANALYSIS_KEYSPLITS_H
 #define ATTNFUSE_ANALYSIS_KEYSPLITS_H
 
-#include "attnfuse/Analysis/RotationCalculus.h"
+#include "attnfuse/Analysis/TileVisits.h"
+#include "attnfuse/Target/TargetInfo.h"
 
 namespace mlir::attnfuse {
 

@@ -16,7 +16,7 @@
 #ifndef ATTNFUSE_ANALYSIS_LAUNCHTIME_H
 #define ATTNFUSE_ANALYSIS_LAUNCHTIME_H
 
-#include "attnfuse/Analysis/RotationCalculus.h"
+#include "attnfuse/Analysis/TileVisits.h"
 
 namespace mlir::attnfuse {
 
@@ -25,7 +25,8 @@ constexpr int64_t kSmallBlockRows = 64;
 
 /// Time of a launch of a pipelined kernel of `op`, in a unit that kernels of
 /// the same op have in common: for comparing their tiles, whose rows are a
-/// multiple of kSmallBlockRows. `smCount` is that of the launch.
+/// multiple of kSmallBlockRows. Rotations are not counted. `smCount` is that of
+/// the launch.
 SizeExpression estimateLaunchTime(
     AttentionOp op, const AttentionSizes &sizes, const BlockTile &tile,
     const SizeExpression &smCount = llvm::json::Value("$sm_count"));

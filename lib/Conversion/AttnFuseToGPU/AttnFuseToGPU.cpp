@@ -274,7 +274,7 @@ private:
   llvm::json::Object addCombine(AttentionOp op, const Twine &name,
                                 const PartialResults &partials);
   KernelResources getResources(AttentionOp op, const KernelTile &tile) const;
-  /// 1 at the launches where kernels with `tile` are expected to be.
+  /// 1 at the launches where `tile` is expected to be no slower than `other`.
   SizeExpression isQuicker(AttentionOp op, const KernelTile &tile,
                            const KernelTile &other);
   llvm::json::Object addRotation(RopeOp op, bool releasesDependents);
@@ -425,8 +425,9 @@ SizeExpression FunctionConverter::isQuicker(AttentionOp op,
                                             const KernelTile &other) {
   AttentionSizes sizes = manifest.getSizes();
   KernelTraits traits = getKernelTraits(op);
-  auto estimate = [&](const KernelTile &tile) {
-    return estimateLaunchTime(op, sizes, getBlockTile(traits, tile, *target));
+  static_assert(kSmallBlockRows == kWarpgroupRows);
+  auto estimate = [&](const KernelTile &either) {
+    return estimateLaunchTime(op, sizes, getBlockTile(traits, either, *target));
   };
   return isAtMost(estimate(tile), estimate(other));
 }

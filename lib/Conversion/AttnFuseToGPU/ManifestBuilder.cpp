@@ -7,7 +7,6 @@
 
 #include "ManifestBuilder.h"
 #include "attnfuse/KernelGen/RotateTensor.h"
-#include "attnfuse/KernelGen/ScheduleChoice.h"
 #include "attnfuse/KernelGen/TileWalk.h"
 #include "mlir/IR/Matchers.h"
 

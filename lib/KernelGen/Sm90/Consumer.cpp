@@ -213,7 +213,8 @@ Values Consumer::fetchAhead(Value round) {
     Values tables = rotation.loadTables(
         b, context.getStagedTables(b),
         b.remU(tileRow, context.tile.getRowsPerHead()), lane);
-    // One fence for the loads of both.
+    // Its fence stands behind the loads of tables, which need none, so that
+    // these need not wait for it; the warp meets there for both releases.
     context.queries.releaseLoadedIf(b, isWarpLeader, round);
     context.tables.releaseIf(b, isWarpLeader, round);
     rotation.rotate(b, fragments, tables);

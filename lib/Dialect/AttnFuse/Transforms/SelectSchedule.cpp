@@ -10,7 +10,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attnfuse/Analysis/LaunchTime.h"
 #include "attnfuse/Analysis/ScoreLoads.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Passes.h"
 #include "attnfuse/Dialect/AttnFuse/Transforms/Schedule.h"
@@ -115,7 +114,6 @@ FailureOr<ScheduleProblem> mlir::attnfuse::getScheduleProblem(AttentionOp op) {
 BlockTile mlir::attnfuse::getBlockTile(const KernelTraits &traits,
                                        const KernelTile &tile,
                                        const TargetInfo &target) {
-  static_assert(kSmallBlockRows == kWarpgroupRows);
   int64_t blocksPerSm =
       getBlocksPerSm(getKernelResources(traits, tile, target), target);
   return {getTileShape(tile), std::max<int64_t>(blocksPerSm, 1)};
@@ -125,8 +123,8 @@ RotationTile mlir::attnfuse::getRotationTile(const ScheduleProblem &problem,
                                              const KernelTile &tile,
                                              const TargetInfo &target,
                                              bool splitsKeys) {
-  BlockTile block = getBlockTile(problem.getTraits(), tile, target);
-  return {block.shape, bool(tile.pipeline), block.blocksPerSm, splitsKeys};
+  return {getBlockTile(problem.getTraits(), tile, target), bool(tile.pipeline),
+          splitsKeys};
 }
 
 KernelTraits mlir::attnfuse::getKernelTraits(AttentionOp op) {
