@@ -20,6 +20,10 @@ struct BlockTimes {
   /// that of large ones.
   int64_t perKey;
 };
+/// Tiles and keys are below 2^30 each by the manifest's checks, so that all
+/// that comes before is below 2^62. This is days of any machine, and still fits
+/// when it is weighed.
+constexpr int64_t kMostUnits = int64_t(1) << 55;
 } // namespace
 
 /// Measured on an H200 (docs/performance.md).
@@ -37,8 +41,6 @@ mlir::attnfuse::estimateLaunchTime(AttentionOp op, const AttentionSizes &sizes,
                                    const BlockTile &tile,
                                    const SizeExpression &smCount) {
   assert(tile.shape.m % kSmallBlockRows == 0);
-  // Tiles and keys are below 2^30 each by the manifest's checks, so that what
-  // follows is below 2^63 on a machine of some SMs.
   TileVisits visits(op, sizes, tile.shape);
   BlockTimes times = getBlockTimes(tile);
   auto getWalk = [&](const SizeExpression &keyTiles) {
@@ -64,5 +66,6 @@ mlir::attnfuse::estimateLaunchTime(AttentionOp op, const AttentionSizes &sizes,
     units = max(
         longest * ofBlocks(1),
         3 * ceilDiv(visits.queryTiles * getWalk(visits.ofQueryTile), smCount));
-  return units * (tile.shape.m / kSmallBlockRows * times.perKey);
+  return min(std::move(units), kMostUnits) *
+         (tile.shape.m / kSmallBlockRows * times.perKey);
 }

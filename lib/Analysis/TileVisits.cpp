@@ -26,29 +26,40 @@ AttentionSizes AttentionSizes::get(AttentionOp op) {
   return sizes;
 }
 
-/// Keys that a tile of `tileM` rows reaches by one band, on average over all
-/// tiles, limited to those that exist.
-static SizeExpression getKeysOfBand(BandAttr band, const AttentionSizes &sizes,
+/// Keys that a tile of `tileM` rows reaches by one side of a band, on average
+/// over all tiles, limited to those that exist.
+static SizeExpression getKeysOfSide(Alignment align, bool isRight,
+                                    int64_t reach, const AttentionSizes &sizes,
                                     int64_t tileM) {
   const SizeExpression &nq = sizes.queries, &nkv = sizes.keys;
-  SizeExpression both = min(nq, nkv);
-  // Rows beyond the keys' diagonal see none.
-  if (band.getLeft() && band.getRight())
-    return ceilDiv(min(nkv, *band.getLeft() + *band.getRight() + tileM) * both,
-                   max(nq, 1));
   // Rows see a triangle of `both` x `both` scores and, where there are more
   // keys or more rows, all or none of the others.
+  SizeExpression both = min(nq, nkv);
   SizeExpression triangle = ceilDiv(both * both, max(nq * 2, 1));
   SizeExpression moreKeys = max(nkv - nq, 0);
-  bool isRight = bool(band.getRight());
-  bool isBottom = band.getAlign() == Alignment::BottomRight;
-  int64_t reach = isRight ? *band.getRight() : band.getLeft().value_or(0);
   SizeExpression keys = both - triangle;
-  if (isBottom)
+  if (align == Alignment::BottomRight)
     keys = isRight ? moreKeys + triangle : triangle;
   else if (!isRight)
     keys = moreKeys + triangle;
   return min(nkv, keys + (tileM / 2 + reach));
+}
+
+/// The same by a band. One of two sides is as narrow as the narrower side, and
+/// as both of them.
+static SizeExpression getKeysOfBand(BandAttr band, const AttentionSizes &sizes,
+                                    int64_t tileM) {
+  std::optional<int64_t> left = band.getLeft(), right = band.getRight();
+  auto ofSide = [&](bool isRight, int64_t reach) {
+    return getKeysOfSide(band.getAlign(), isRight, reach, sizes, tileM);
+  };
+  if (!left || !right)
+    return ofSide(bool(right), right ? *right : left.value_or(0));
+  // Rows beyond the keys' diagonal see none.
+  SizeExpression inside = ceilDiv(min(sizes.keys, *left + *right + tileM) *
+                                      min(sizes.queries, sizes.keys),
+                                  max(sizes.queries, 1));
+  return min(min(inside, ofSide(true, *right)), ofSide(false, *left));
 }
 
 /// The same at most.
@@ -81,10 +92,17 @@ TileVisits::TileVisits(AttentionOp op, const AttentionSizes &sizes,
       for (auto [dim, size] :
            {std::pair(0, sizes.batch), std::pair(1, sizes.queryHeads)})
         lists = lists * (type.getDimSize(dim) == 1 ? SizeExpression(1) : size);
-    SizeExpression tiles = llvm::divideCeil(blocks.getQueryBlock(), rows) *
-                           llvm::divideCeil(blocks.getKeyBlock(), tile.n);
-    inAll = *sizes.numBlocks * ceilDiv(heads, max(lists, 1)) * tiles;
-    ofQueryTile = ofLongest = ceilDiv(inAll, max(queryTiles, 1));
+    // No more are listed than there are, and no block reaches beyond the keys.
+    int64_t queryBlock = blocks.getQueryBlock(),
+            keyBlock = blocks.getKeyBlock();
+    SizeExpression listed =
+        min(*sizes.numBlocks, lists * ceilDiv(sizes.queries, queryBlock) *
+                                  ceilDiv(sizes.keys, keyBlock));
+    SizeExpression tiles = ceilDiv(min(sizes.queries, queryBlock), rows) *
+                           ceilDiv(min(sizes.keys, keyBlock), tile.n);
+    inAll = listed * ceilDiv(heads, max(lists, 1)) * tiles;
+    ofQueryTile = ofLongest =
+        min(ceilDiv(inAll, max(queryTiles, 1)), ceilDiv(sizes.keys, tile.n));
     return;
   }
   SizeExpression keys = sizes.keys, mostKeys = sizes.keys;

@@ -19,7 +19,8 @@ const BlockTile kLarge{{128, 128}, 1}, kSmall{{64, 64}, 2};
 class LaunchTimeTest : public ::testing::Test {
 protected:
   static SizeExpression get(const AttentionSizes &sizes, const BlockTile &tile,
-                            const std::string &masks = "") {
+                            const std::string &masks = "",
+                            int64_t smCount = kSms) {
     std::string x = "tensor<?x?x?x64xf16>", lists = "tensor<?xi32>";
     std::string blocks = masks.find("blocks") == std::string::npos
                              ? ""
@@ -32,7 +33,7 @@ protected:
     func::FuncOp function = module.getFunction();
     EXPECT_TRUE(bool(function)) << masks;
     return estimateLaunchTime(*function.getOps<AttentionOp>().begin(), sizes,
-                              tile, kSms);
+                              tile, smCount);
   }
   /// Of `heads` heads, with as many keys as queries.
   static int64_t time(int64_t heads, int64_t n, const BlockTile &tile,
@@ -86,6 +87,9 @@ TEST_F(LaunchTimeTest, NarrowBandsAreLessKeysOfSmallTiles) {
   EXPECT_LE(ratio(64, 16384, window(256)), 1);
   EXPECT_GT(ratio(64, 16384, window(512)), 1);
   EXPECT_LT(ratio(64, 16384, window(512)), ratio(64, 16384, window(1024)));
+  // A window as long as the rows is the causal mask.
+  for (const BlockTile &tile : {kLarge, kSmall})
+    EXPECT_EQ(time(8, 512, tile, window(512)), time(8, 512, tile, causal));
 }
 
 TEST_F(LaunchTimeTest, PlacesOfThreeAndRowsOfSeveralHeads) {
@@ -104,11 +108,16 @@ TEST_F(LaunchTimeTest, PlacesOfThreeAndRowsOfSeveralHeads) {
 }
 
 TEST_F(LaunchTimeTest, OfListsTheMeanCounts) {
+  const std::string blocks = "blocks <128x128>(%r, %l)";
   AttentionSizes sizes{1, 100, 100, 1024, 1024};
   // 3 of 8 blocks in each row.
   sizes.numBlocks = 24;
-  EXPECT_EQ(get(sizes, kLarge, "blocks <128x128>(%r, %l)").getInteger(),
+  EXPECT_EQ(get(sizes, kLarge, blocks).getInteger(),
             3 * 8 * (3 * 128 + 96) * 2 * 50);
+  // No row has more than 8.
+  sizes.numBlocks = 1000;
+  EXPECT_EQ(get(sizes, kLarge, blocks).getInteger(),
+            3 * 8 * (8 * 128 + 96) * 2 * 50);
 }
 
 TEST_F(LaunchTimeTest, GrowsWithTheWork) {
@@ -135,11 +144,17 @@ TEST_F(LaunchTimeTest, TheMoreBlocksShareAnSmTheBetterIsItUsed) {
 
 TEST_F(LaunchTimeTest, TheLargestLaunchesHaveATime) {
   constexpr int64_t most = (int64_t(1) << 30) - 1;
-  for (const std::string &masks : {std::string(), causal})
+  for (const std::string &masks :
+       {std::string(), causal, window(most),
+        std::string("blocks <1073741824x1073741824>(%r, %l)")})
     for (const BlockTile &tile : {kLarge, kSmall, BlockTile{{192, 128}, 1}})
-      // 2^30 small tiles, the most that a launch may have.
-      EXPECT_TRUE(get({1, 64, 64, most, most}, tile, masks).getInteger())
-          << masks;
+      // The most tiles that a launch may have, of long rows and of single ones.
+      for (AttentionSizes sizes :
+           {AttentionSizes{1, 64, 64, most, most}, {most, 1, 1, 1, most}}) {
+        sizes.numBlocks = most;
+        EXPECT_TRUE(get(sizes, tile, masks, /*smCount=*/1).getInteger())
+            << masks;
+      }
 }
 
 TEST_F(LaunchTimeTest, EmptyLaunchesDivideByNothing) {

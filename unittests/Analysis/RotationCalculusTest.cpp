@@ -156,6 +156,10 @@ TEST_F(RotationCalculusTest, VisitsOfBandsAreCloseToWhatIsCounted) {
        true},
       {"bands [#attnfuse.band<top_left, left = 500, right = 300>]", 500, 300,
        false},
+      {"bands [#attnfuse.band<bottom_right, left = 4095, right = 0>]", 4095, 0,
+       true},
+      {"bands [#attnfuse.band<top_left, left = 10, right = 3000>]", 10, 3000,
+       false},
   };
   for (auto [nq, nkv] :
        {std::pair(2048, 2048), std::pair(1024, 4096), std::pair(4096, 2048)})
@@ -183,6 +187,11 @@ TEST_F(RotationCalculusTest, VisitsOfListsFollowTheirLength) {
   EXPECT_EQ(getVisits(perHead, sizes, 64, 64), 2 * 50);
   Variant ofAll{"", 64, "tensor<?x?x?xi32>", "tensor<?xi32>"};
   EXPECT_EQ(getVisits(ofAll, sizes, 64, 64), 50);
+  // No more blocks than there are, and no more of one than of the lengths.
+  sizes.numBlocks = 1000;
+  EXPECT_EQ(getVisits(shared, sizes, 64, 64), 2 * 6 * 16 * 16);
+  sizes.queries = sizes.keys = 32;
+  EXPECT_EQ(getVisits(shared, sizes, 64, 64), 2 * 6);
 }
 
 class RotationCostsTest : public RotationCalculusTest {
