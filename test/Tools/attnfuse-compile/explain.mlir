@@ -12,7 +12,7 @@
 // CHECK-NEXT: fused: all of it, into one attention
 // CHECK-NEXT: launches the first that applies:
 // CHECK-NEXT:   all_at_once$rotate, then all_at_once$split_keys, then all_at_once$split_keys$combine, by B, Nq, nnz
-// CHECK-NEXT:   all_at_once$fused, by nnz, B, Nq, Nkv
+// CHECK-NEXT:   all_at_once$fused, by nnz, Nq, Nkv, B
 // CHECK-NEXT:   all_at_once$rotate, then all_at_once{{$}}
 // CHECK-NEXT: rotates q in the kernel: half
 // CHECK-NEXT: rotates k in the kernel or before it, by the sizes of a launch: half
