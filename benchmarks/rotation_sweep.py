@@ -243,8 +243,11 @@ MACHINES = ("a100", "rtx3090", "rtx4090", "h100-sxm", "h100-pcie", "h100-nvl", "
 
 
 def run_compiler(text, target):
+    tool = os.path.join(HERE, "..", "build", "bin", "attnfuse-compile")
+    if not os.path.exists(tool):
+        sys.exit(f"expected attnfuse-compile at {os.path.normpath(tool)}: build the project first")
     done = subprocess.run(
-        [os.path.join(HERE, "..", "build", "bin", "attnfuse-compile"), "-", "--emit=schedule"],
+        [tool, "-", "--emit=schedule"],
         input=f"module attributes {{attnfuse.target = #attnfuse.target<{target}>}} {{\n{text}}}\n",
         capture_output=True, text=True, check=True)
     return done.stdout
