@@ -317,8 +317,8 @@ KernelPipeline choosePipeline(const ScheduleProblem &problem, int64_t headDim,
         groups == 2 ? ProductWait::BetweenRows : ProductWait::End;
     return pipeline;
   }
-  // Measured for D = 128 and two warpgroups, docs/performance.md: with Q in
-  // registers they gain by not waiting for each other. Lists of blocks are not
+  // Measured for D = 128 and two warpgroups: with Q in registers they are
+  // quicker without turns (docs/performance.md). Lists of blocks are not
   // measured.
   pipeline.pingPong = !(qInRegisters && headDim > 96 && !problem.keyBlock);
   pipeline.productWait = isDense || headDim <= 128 ? ProductWait::WithNextKey

@@ -93,8 +93,8 @@ std::optional<KernelTile> chooseTileOfWarpgroups(const ScheduleProblem &problem,
 /// leave fewer rows empty.
 int64_t choosePackedHeads(const ScheduleProblem &problem, int64_t tileM);
 
-/// A smaller tile than `tile`, for work with few rows in all; none if there is
-/// no better one.
+/// A smaller tile than `tile`, for launches at which it is expected to be the
+/// quicker one (Analysis/LaunchTime.h); none if there is no such tile.
 std::optional<KernelTile> chooseTileForFewRows(const ScheduleProblem &problem,
                                                const KernelTile &tile,
                                                const TargetInfo &target);
