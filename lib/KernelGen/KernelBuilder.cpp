@@ -179,6 +179,17 @@ Value KernelBuilder::pack(Value low, Value high, Type type) {
   return bitcast(pair, getI32Type());
 }
 
+std::pair<Value, Value> KernelBuilder::unpack(Value word, Type type) {
+  if (type.isBF16()) {
+    // The upper half of an f32: an instruction each, where conversions of
+    // elements are assembled to two.
+    Type f32 = getF32Type();
+    return {bitcast(shl(word, 16), f32), bitcast(andI(word, -65536), f32)};
+  }
+  Value pair = bitcast(word, VectorType::get({2}, type));
+  return {toF32(extractElement(pair, 0)), toF32(extractElement(pair, 1))};
+}
+
 //===----------------------------------------------------------------------===//
 // Threads
 //===----------------------------------------------------------------------===//

@@ -348,32 +348,25 @@ Values FragmentRotation::loadTables(KernelBuilder &b,
 
 void FragmentRotation::rotate(KernelBuilder &b,
                               MutableArrayRef<Value> fragments,
-                              ArrayRef<Value> tables) const {
-  Type pairType = VectorType::get({2}, elementType);
-  auto unpack = [&](Value word) {
-    Value pair = b.bitcast(word, pairType);
-    return std::pair(b.toF32(b.extractElement(pair, 0)),
-                     b.toF32(b.extractElement(pair, 1)));
-  };
-  for (int64_t r = 0; r < kFragmentRows; ++r)
-    for (int64_t group = 0; group < getNumGroups(); ++group) {
-      Value cos = tables[0], sin = tables[1];
-      tables = tables.drop_front(2);
-      auto at = [&](Value vector, int64_t index) {
-        return b.toF32(b.extractElement(vector, index));
-      };
-      Value &word = fragments[getRegister(group, r)];
-      auto [x, y] = unpack(word);
-      if (!isHalf(operands)) {
-        rotatePair(b, x, y, at(cos, 0), at(sin, 0));
-        word = b.pack(x, y, elementType);
-        continue;
-      }
-      Value &partner = fragments[getRegister(group + getNumGroups(), r)];
-      auto [partnerX, partnerY] = unpack(partner);
-      rotatePair(b, x, partnerX, at(cos, 0), at(sin, 0));
-      rotatePair(b, y, partnerY, at(cos, 1), at(sin, 1));
+                              ArrayRef<Value> tables, int64_t group) const {
+  for (int64_t r = 0; r < kFragmentRows; ++r) {
+    ArrayRef<Value> entry = tables.slice(2 * (r * getNumGroups() + group), 2);
+    Value cos = entry[0], sin = entry[1];
+    auto at = [&](Value vector, int64_t index) {
+      return b.toF32(b.extractElement(vector, index));
+    };
+    Value &word = fragments[getRegister(group, r)];
+    auto [x, y] = b.unpack(word, elementType);
+    if (!isHalf(operands)) {
+      rotatePair(b, x, y, at(cos, 0), at(sin, 0));
       word = b.pack(x, y, elementType);
-      partner = b.pack(partnerX, partnerY, elementType);
+      continue;
     }
+    Value &partner = fragments[getRegister(group + getNumGroups(), r)];
+    auto [partnerX, partnerY] = b.unpack(partner, elementType);
+    rotatePair(b, x, partnerX, at(cos, 0), at(sin, 0));
+    rotatePair(b, y, partnerY, at(cos, 1), at(sin, 1));
+    word = b.pack(x, y, elementType);
+    partner = b.pack(partnerX, partnerY, elementType);
+  }
 }

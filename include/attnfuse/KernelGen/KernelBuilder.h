@@ -108,6 +108,8 @@ public:
   Value fromF32(Value a, Type type);
   /// Two f32, rounded to `type` (f16 or bf16), low half first, as one i32.
   Value pack(Value low, Value high, Type type);
+  /// The elements of such a word, as f32.
+  std::pair<Value, Value> unpack(Value word, Type type);
 
   // Threads. All counts are of a one-dimensional block.
   Value threadId();

@@ -148,14 +148,14 @@ public:
   /// vectors as they are in memory.
   Values loadTables(KernelBuilder &b, const StagedTables &staged, Value row,
                     Value lane) const;
-  /// Rotates the first R columns of `fragments`, in place, by what loadTables
-  /// gave.
-  void rotate(KernelBuilder &b, MutableArrayRef<Value> fragments,
-              ArrayRef<Value> tables) const;
-
-private:
   /// Groups of 8 columns that tables are loaded for.
   int64_t getNumGroups() const;
+  /// Rotates group `group` of `fragments`, and that with its partners, in
+  /// place, by what loadTables gave.
+  void rotate(KernelBuilder &b, MutableArrayRef<Value> fragments,
+              ArrayRef<Value> tables, int64_t group) const;
+
+private:
 
   RowRotation rows;
   RotationOperands operands;

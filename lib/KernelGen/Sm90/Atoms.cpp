@@ -180,13 +180,17 @@ Value sm90::getDescriptor(KernelBuilder &b, Value address,
 static constexpr int64_t kDescriptorHigh =
     (int64_t(1) << 30) | kSwizzleBytes / sm90::kDescriptorUnit;
 
-Values sm90::WarpgroupProduct::emit(KernelBuilder &b, ValueRange accumulators,
-                                    ValueRange a, Value bDescriptor) const {
+Values sm90::WarpgroupProduct::emitSteps(KernelBuilder &b,
+                                         ValueRange accumulators, ValueRange a,
+                                         Value bDescriptor, int64_t begin,
+                                         int64_t end) const {
   // One text for the whole product: what stands between two instructions would
   // let the assembler serialise them.
   int64_t size = n / 2;
   bool startsFromZero = accumulators.empty();
   bool aInRegisters = aOffsets.empty();
+  if (aInRegisters)
+    a = a.slice(4 * begin, 4 * (end - begin));
   int64_t firstA = startsFromZero ? size : 2 * size;
   int64_t descriptorB = firstA + a.size();
 
@@ -202,10 +206,10 @@ Values sm90::WarpgroupProduct::emit(KernelBuilder &b, ValueRange accumulators,
                      "setp.ne.b32 zero, 0, 0; ";
   if (fences)
     text += "wgmma.fence.sync.aligned; ";
-  for (auto [step, offset] : llvm::enumerate(bOffsets)) {
+  for (int64_t step = begin; step < end; ++step) {
     text += llvm::formatv("add.u32 low, ${0}, {1}; mov.b64 db, {{low, {2}}; ",
-                          descriptorB, offset, kDescriptorHigh);
-    std::string operandA = list(firstA + 4 * step, 4);
+                          descriptorB, bOffsets[step], kDescriptorHigh);
+    std::string operandA = list(firstA + 4 * (step - begin), 4);
     if (!aInRegisters) {
       text += llvm::formatv("add.u32 low, ${0}, {1}; mov.b64 da, {{low, {2}}; ",
                             firstA, aOffsets[step], kDescriptorHigh);
@@ -214,7 +218,7 @@ Values sm90::WarpgroupProduct::emit(KernelBuilder &b, ValueRange accumulators,
     text += llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} "
                           "{2}, {3}, db, {4}, 1, 1{5}, {6}; ",
                           n, type, list(0, size), operandA,
-                          startsFromZero && step == 0 ? "zero" : "one",
+                          startsFromZero && step == begin ? "zero" : "one",
                           aInRegisters ? "" : ", 0", int(transposedB));
   }
   text += "wgmma.commit_group.sync.aligned; }";

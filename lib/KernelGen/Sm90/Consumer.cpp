@@ -171,9 +171,11 @@ void Consumer::build() {
   Values init{b.i32(0), b.i32(0)};
   init.append(fetchAhead(b.i32(0)));
   if (context.startsTiles()) {
-    Values ahead(ArrayRef(init).drop_front(2));
-    init.append(
-        endFirstProduct(ahead, init[1], beginFirstProduct(ahead, init[1])));
+    Values ahead = Values(ArrayRef(init).drop_front(2));
+    Values scores = beginFirstProduct(ahead, init[0], init[1]);
+    init.truncate(2);
+    init.append(ahead);
+    init.append(endFirstProduct(ahead, init[1], scores));
   }
   b.whileLoop(
       init,
@@ -204,23 +206,8 @@ Values Consumer::fetchAhead(Value round) {
   // branch may part a product from its end.
   Value isTile = b.select(record.isTile(b), b.i32(1), b.i32(0));
   context.queries.waitFullIf(b, isTile, round);
-  Values fragments = loadQuery();
-  if (!context.stagesTables()) {
-    context.queries.releaseLoadedIf(b, isWarpLeader, round);
-  } else {
-    FragmentRotation rotation = context.getFragmentRotation();
-    context.tables.waitFullIf(b, isTile, round);
-    Values tables = rotation.loadTables(
-        b, context.getStagedTables(b),
-        b.remU(tileRow, context.tile.getRowsPerHead()), lane);
-    // Its fence stands behind the loads of tables, which need none, so that
-    // these need not wait for it; the warp meets there for both releases.
-    context.queries.releaseLoadedIf(b, isWarpLeader, round);
-    context.tables.releaseIf(b, isWarpLeader, round);
-    rotation.rotate(b, fragments, tables);
-    fragments = b.pin(fragments);
-  }
-  ahead.append(fragments);
+  ahead.append(loadQuery());
+  context.queries.releaseLoadedIf(b, isWarpLeader, round);
   return ahead;
 }
 
@@ -231,11 +218,19 @@ Value Consumer::hasKeys(ValueRange ahead) {
                   b.i32(1), b.i32(0));
 }
 
-Values Consumer::beginFirstProduct(ValueRange ahead, Value number) {
+Values Consumer::beginFirstProduct(Values &ahead, Value round, Value number) {
   Part part(b, "first_product");
   buildQuery(Value(), ahead);
+  if (context.stagesTables())
+    context.tables.waitFullIf(
+        b, b.select(getRecord(ahead).isTile(b), b.i32(1), b.i32(0)), round);
   context.readyKeys.waitFullIf(b, hasKeys(ahead), number);
-  return buildScores(number);
+  if (!context.stagesTables())
+    return buildScores(number);
+  Values scores = buildRotatedScores(round, number);
+  ahead.truncate(TileRecord::kWords);
+  ahead.append(queryOperand);
+  return scores;
 }
 
 Values Consumer::endFirstProduct(ValueRange ahead, Value number,
@@ -271,6 +266,10 @@ Values Consumer::buildTile(Value round, Value number, ValueRange ahead,
       [&] { return buildKeys(state, round, scores).flatten(); },
       [&] {
         releaseQuery(round);
+        if (context.stagesTables() && !context.startsTiles()) {
+          context.tables.waitFull(b, round);
+          context.tables.releaseIf(b, isWarpLeader, round);
+        }
         LoopState here = state;
         here.ahead = fetchAhead(b.add(round, 1));
         return here.flatten();
@@ -278,7 +277,7 @@ Values Consumer::buildTile(Value round, Value number, ValueRange ahead,
   state = LoopState::unflatten(end, state);
   buildEpilogue(state);
   if (context.startsTiles())
-    scores = beginFirstProduct(state.ahead, state.number);
+    scores = beginFirstProduct(state.ahead, b.add(round, 1), state.number);
   if (context.stagesOutput())
     storeStaged(round);
   Values next{b.add(round, 1), state.number};
@@ -349,11 +348,40 @@ void Consumer::releaseQuery(Value round) {
 // The key loop
 //===----------------------------------------------------------------------===//
 
-Values Consumer::buildScores(Value number) {
+Value Consumer::getKeyDescriptor(Value number) {
   Value slot =
       b.sub(context.keys.getTile(b, number), context.keys.getTile(b, b.i32(0)));
-  return scoreProduct.emit(b, {}, queryOperand,
-                           b.add(keyDescriptor, b.divU(slot, kDescriptorUnit)));
+  return b.add(keyDescriptor, b.divU(slot, kDescriptorUnit));
+}
+
+Values Consumer::buildScores(Value number) {
+  return scoreProduct.emit(b, {}, queryOperand, getKeyDescriptor(number));
+}
+
+Values Consumer::buildRotatedScores(Value round, Value number) {
+  FragmentRotation rotation = context.getFragmentRotation();
+  Values tables =
+      rotation.loadTables(b, context.getStagedTables(b),
+                          b.remU(tileRow, context.tile.getRowsPerHead()), lane);
+  Value descriptor = getKeyDescriptor(number);
+  Values scores;
+  int64_t rotated = 0, begun = 0, steps = scoreProduct.bOffsets.size();
+  for (int64_t step = 0; step < steps; ++step) {
+    int64_t needed = std::min(2 * (step + 1), rotation.getNumGroups());
+    if (rotated == needed)
+      continue;
+    if (begun != step)
+      scores = scoreProduct.emitSteps(b, scores, queryOperand, descriptor,
+                                      begun, step);
+    begun = step;
+    for (; rotated != needed; ++rotated)
+      rotation.rotate(b, queryOperand, tables, rotated);
+  }
+  scores =
+      scoreProduct.emitSteps(b, scores, queryOperand, descriptor, begun, steps);
+  syncWarp(b);
+  context.tables.releaseIf(b, isWarpLeader, round);
+  return scores;
 }
 
 Values Consumer::buildWeightedSum(const LoopState &state, Value number,
@@ -375,7 +403,7 @@ Consumer::LoopState Consumer::buildKeys(LoopState state, Value round,
     state.largest.assign(
         hiding->perQuery ? scoreShape.getNumRows() : 1,
         b.i32(getNegativeInfinities(hiding->load->getResult(0).getType())));
-  state = buildFirstStep(state, scores);
+  state = buildFirstStep(state, round, scores);
   // In the order of the walk; see TileWalk.
   const BandLimits &limits = problem.limits;
   if (limits.upper)
@@ -392,11 +420,18 @@ Consumer::LoopState Consumer::buildKeys(LoopState state, Value round,
 }
 
 /// The first tile of the walk may always be a boundary tile.
-Consumer::LoopState Consumer::buildFirstStep(LoopState state, Values scores) {
+Consumer::LoopState Consumer::buildFirstStep(LoopState state, Value round,
+                                             Values scores) {
   Part part(b, "first_step");
   if (scores.empty()) {
     context.readyKeys.waitFull(b, state.number);
-    scores = waitProducts(b, 0, buildScores(state.number));
+    if (context.stagesTables()) {
+      context.tables.waitFull(b, round);
+      scores = buildRotatedScores(round, state.number);
+    } else {
+      scores = buildScores(state.number);
+    }
+    scores = waitProducts(b, 0, scores);
     context.keys.releaseIf(b, isWarpLeader, state.number);
   } else {
     // Scores that are hidden whatever the sizes have no use: LLVM would drop

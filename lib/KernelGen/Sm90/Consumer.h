@@ -59,7 +59,7 @@ private:
   Value hasKeys(ValueRange ahead);
   /// The scores of the first key tile, the block's n-th, of what was fetched
   /// ahead; without one, of what is there.
-  Values beginFirstProduct(ValueRange ahead, Value number);
+  Values beginFirstProduct(Values &ahead, Value round, Value number);
   Values endFirstProduct(ValueRange ahead, Value number, Values scores);
   /// Where the warpgroup's rows of Q are.
   Value getQueryTile();
@@ -72,14 +72,19 @@ private:
   /// All key tiles of a walk that has some: from the initial state to factors
   /// of the output, and what has been fetched ahead for the next round.
   LoopState buildKeys(LoopState state, Value round, Values scores);
-  LoopState buildFirstStep(LoopState state, Values scores);
+  LoopState buildFirstStep(LoopState state, Value round, Values scores);
   LoopState buildSteps(LoopState state, TileKind kind, bool untilEnd);
   void buildStep(LoopState &state, TileKind kind);
   void buildLastProduct(LoopState &state, Value round);
   /// Writes or stages the rows.
   void buildEpilogue(LoopState state);
 
+  Value getKeyDescriptor(Value number);
   Values buildScores(Value number);
+  /// The same, with rows of Q that have not been rotated: each step of the
+  /// product is under way while those for the next are. The staged tables are
+  /// there.
+  Values buildRotatedScores(Value round, Value number);
   Values buildWeightedSum(const LoopState &state, Value number, bool fences);
   /// Scores to weights, in place; by row, what is to be done to the output.
   /// `betweenRows`, if any, is emitted after the first row's exponentials, of

@@ -103,7 +103,12 @@ struct WarpgroupProduct {
   /// step. Without `accumulators` it starts from 0. The results may be used
   /// after waitProducts.
   Values emit(KernelBuilder &b, ValueRange accumulators, ValueRange a,
-              Value bDescriptor) const;
+              Value bDescriptor) const {
+    return emitSteps(b, accumulators, a, bDescriptor, 0, bOffsets.size());
+  }
+  /// The same of steps `begin` to `end` - 1 alone, as a group of its own.
+  Values emitSteps(KernelBuilder &b, ValueRange accumulators, ValueRange a,
+                   Value bDescriptor, int64_t begin, int64_t end) const;
 };
 
 /// Waits until at most `pending` groups are under way; returns the accumulators
