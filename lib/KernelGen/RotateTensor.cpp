@@ -9,13 +9,16 @@
 #include "attnfuse/KernelGen/ProgrammaticLaunch.h"
 #include "attnfuse/KernelGen/Rotation.h"
 #include "llvm/ADT/SmallVectorExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attnfuse;
 using namespace mlir::attnfuse::kernelgen;
 
-/// Heads of a thread, which share what it loads of the tables.
-static constexpr int64_t kHeads = 2;
+/// The most heads of a thread, which share what it loads of the tables and are
+/// all on their way at once; and as many where it is not known how many there
+/// are: those past the last are copied in vain.
+static constexpr int64_t kMostHeads = 8, kHeadsIfUnknown = 2;
 
 RotationGrid::RotationGrid(RopeOp op) {
   RotationOperands operands = RotationOperands::get(op);
@@ -26,9 +29,11 @@ RotationGrid::RotationGrid(RopeOp op) {
                               (width | copied) & -(width | copied));
   copiedUnits = copied / copiedVectorSize;
   rows = kThreads / getUnits();
-  heads = ShapedType::isDynamic(shape[1])
-              ? kHeads
-              : std::max<int64_t>(1, std::min(kHeads, shape[1]));
+  heads = kHeadsIfUnknown;
+  if (!ShapedType::isDynamic(shape[1])) {
+    int64_t count = std::max<int64_t>(1, shape[1]);
+    heads = llvm::divideCeil(count, llvm::divideCeil(count, kMostHeads));
+  }
 }
 
 namespace {

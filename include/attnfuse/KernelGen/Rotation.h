@@ -156,7 +156,6 @@ public:
               ArrayRef<Value> tables, int64_t group) const;
 
 private:
-
   RowRotation rows;
   RotationOperands operands;
   Type elementType;

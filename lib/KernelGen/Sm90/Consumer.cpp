@@ -24,6 +24,8 @@ static int64_t getUnitsAtOnce(const RoleRegisters &registers) {
   return registers.compute > 200 ? 4 : 1;
 }
 static constexpr int64_t kSmallHeadDim = 64;
+/// Groups of 8 columns of a step of the product with K.
+static constexpr int64_t kStepGroups = kMmaK / 8;
 /// Registers of a thread for what is neither an operand nor an accumulator.
 static constexpr int64_t kOtherRegisters = 40;
 /// Chains of dependent operations, of each row, that look for numbers that are
@@ -168,15 +170,15 @@ void Consumer::build() {
 
   // Carries the round, the number of the block's next key tile, and what is
   // known of the round's query tile.
-  Values init{b.i32(0), b.i32(0)};
-  init.append(fetchAhead(b.i32(0)));
+  Value round = b.i32(0), number = b.i32(0);
+  Values ahead = fetchAhead(round), scores;
   if (context.startsTiles()) {
-    Values ahead = Values(ArrayRef(init).drop_front(2));
-    Values scores = beginFirstProduct(ahead, init[0], init[1]);
-    init.truncate(2);
-    init.append(ahead);
-    init.append(endFirstProduct(ahead, init[1], scores));
+    scores = beginFirstProduct(ahead, round, number);
+    scores = endFirstProduct(ahead, number, scores);
   }
+  Values init{round, number};
+  init.append(ahead);
+  init.append(scores);
   b.whileLoop(
       init,
       [&](ValueRange state) {
@@ -221,13 +223,9 @@ Value Consumer::hasKeys(ValueRange ahead) {
 Values Consumer::beginFirstProduct(Values &ahead, Value round, Value number) {
   Part part(b, "first_product");
   buildQuery(Value(), ahead);
-  if (context.stagesTables())
-    context.tables.waitFullIf(
-        b, b.select(getRecord(ahead).isTile(b), b.i32(1), b.i32(0)), round);
+  Value isTile = b.select(getRecord(ahead).isTile(b), b.i32(1), b.i32(0));
   context.readyKeys.waitFullIf(b, hasKeys(ahead), number);
-  if (!context.stagesTables())
-    return buildScores(number);
-  Values scores = buildRotatedScores(round, number);
+  Values scores = buildFirstScores(round, number, isTile);
   ahead.truncate(TileRecord::kWords);
   ahead.append(queryOperand);
   return scores;
@@ -266,10 +264,8 @@ Values Consumer::buildTile(Value round, Value number, ValueRange ahead,
       [&] { return buildKeys(state, round, scores).flatten(); },
       [&] {
         releaseQuery(round);
-        if (context.stagesTables() && !context.startsTiles()) {
-          context.tables.waitFull(b, round);
-          context.tables.releaseIf(b, isWarpLeader, round);
-        }
+        if (context.stagesTables() && !context.startsTiles())
+          releaseTables(round);
         LoopState here = state;
         here.ahead = fetchAhead(b.add(round, 1));
         return here.flatten();
@@ -358,16 +354,20 @@ Values Consumer::buildScores(Value number) {
   return scoreProduct.emit(b, {}, queryOperand, getKeyDescriptor(number));
 }
 
-Values Consumer::buildRotatedScores(Value round, Value number) {
+Values Consumer::buildFirstScores(Value round, Value number, Value isTile) {
+  if (!context.stagesTables())
+    return buildScores(number);
   FragmentRotation rotation = context.getFragmentRotation();
+  context.tables.waitFullIf(b, isTile, round);
   Values tables =
       rotation.loadTables(b, context.getStagedTables(b),
                           b.remU(tileRow, context.tile.getRowsPerHead()), lane);
   Value descriptor = getKeyDescriptor(number);
   Values scores;
-  int64_t rotated = 0, begun = 0, steps = scoreProduct.bOffsets.size();
+  int64_t steps = scoreProduct.bOffsets.size(), begun = 0, rotated = 0;
   for (int64_t step = 0; step < steps; ++step) {
-    int64_t needed = std::min(2 * (step + 1), rotation.getNumGroups());
+    int64_t needed =
+        std::min(kStepGroups * (step + 1), rotation.getNumGroups());
     if (rotated == needed)
       continue;
     if (begun != step)
@@ -379,9 +379,16 @@ Values Consumer::buildRotatedScores(Value round, Value number) {
   }
   scores =
       scoreProduct.emitSteps(b, scores, queryOperand, descriptor, begun, steps);
+  // Without a fence: what is copied there next is not written by the
+  // accelerator.
   syncWarp(b);
   context.tables.releaseIf(b, isWarpLeader, round);
   return scores;
+}
+
+void Consumer::releaseTables(Value round) {
+  context.tables.waitFull(b, round);
+  context.tables.releaseIf(b, isWarpLeader, round);
 }
 
 Values Consumer::buildWeightedSum(const LoopState &state, Value number,
@@ -425,12 +432,7 @@ Consumer::LoopState Consumer::buildFirstStep(LoopState state, Value round,
   Part part(b, "first_step");
   if (scores.empty()) {
     context.readyKeys.waitFull(b, state.number);
-    if (context.stagesTables()) {
-      context.tables.waitFull(b, round);
-      scores = buildRotatedScores(round, state.number);
-    } else {
-      scores = buildScores(state.number);
-    }
+    scores = buildFirstScores(round, state.number, b.i32(1));
     scores = waitProducts(b, 0, scores);
     context.keys.releaseIf(b, isWarpLeader, state.number);
   } else {

@@ -50,7 +50,7 @@ private:
   enum class TileKind { Boundary, Inner };
 
   /// What the next tile needs first, while this one ends: which one it is
-  /// (TileHandoff.h) and, if it is fetched ahead, Q, rotated.
+  /// (TileHandoff.h) and, if it is fetched ahead, Q.
   Values fetchAhead(Value round);
   /// Returns the next round, the number of its first key tile, and what has
   /// been fetched ahead for it.
@@ -58,7 +58,7 @@ private:
   /// 1 if the tile fetched ahead has key tiles, else 0, i32.
   Value hasKeys(ValueRange ahead);
   /// The scores of the first key tile, the block's n-th, of what was fetched
-  /// ahead; without one, of what is there.
+  /// ahead, in which Q is rotated then; without one, of what is there.
   Values beginFirstProduct(Values &ahead, Value round, Value number);
   Values endFirstProduct(ValueRange ahead, Value number, Values scores);
   /// Where the warpgroup's rows of Q are.
@@ -81,10 +81,12 @@ private:
 
   Value getKeyDescriptor(Value number);
   Values buildScores(Value number);
-  /// The same, with rows of Q that have not been rotated: each step of the
-  /// product is under way while those for the next are. The staged tables are
-  /// there.
-  Values buildRotatedScores(Value round, Value number);
+  /// The same of the first key tile of a round. Where tables are staged, Q is
+  /// rotated here: some columns while the product with those before them is
+  /// under way. Without a tile, by what is there.
+  Values buildFirstScores(Value round, Value number, Value isTile);
+  /// Of a tile without scores.
+  void releaseTables(Value round);
   Values buildWeightedSum(const LoopState &state, Value number, bool fences);
   /// Scores to weights, in place; by row, what is to be done to the output.
   /// `betweenRows`, if any, is emitted after the first row's exponentials, of
