@@ -18,6 +18,7 @@ import concurrent.futures
 import ctypes
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -179,11 +180,15 @@ def time_graphs(torch, calls, rounds):
         graphs.append(graph)
         counts.append(count)
     times = [[] for _ in calls]
+    shuffle = random.Random(0).shuffle
+    order = list(range(len(graphs)))
     for _ in range(rounds):
-        for i, graph in enumerate(graphs):
+        # None always follows the same: what runs before it changes the GPU's clock.
+        shuffle(order)
+        for i in order:
             start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             start.record()
-            graph.replay()
+            graphs[i].replay()
             end.record()
             end.synchronize()
             times[i].append(start.elapsed_time(end) * 1e-3 / counts[i])

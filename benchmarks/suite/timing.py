@@ -9,6 +9,7 @@ of a few in a row, and ``sampler.output()`` what the timed calls compute. Contes
 sampled in turns, so that clocks and temperature are the same for all.
 """
 
+import random
 import statistics
 import time
 
@@ -138,11 +139,15 @@ class CudaClock:
 
 
 def sample_in_turns(samplers, rounds):
-    """The samples of each: ``rounds`` rounds of one sample each, in an order that moves on by one."""
+    """The samples of each: ``rounds`` rounds of one sample each, every round in an order of its own. A
+    GPU that is limited by its power is slower after some calls than after others, so none may always
+    follow the same."""
     times = [[] for _ in samplers]
-    for number in range(rounds):
-        for place in range(len(samplers)):
-            index = (number + place) % len(samplers)
+    shuffle = random.Random(0).shuffle
+    order = list(range(len(samplers)))
+    for _ in range(rounds):
+        shuffle(order)
+        for index in order:
             times[index].append(samplers[index].sample())
     return times
 

@@ -130,9 +130,14 @@ def test_contestants_take_turns():
             order.append(self.name)
             return 1.0
 
-    times = timing.sample_in_turns([Sampler("a"), Sampler("b"), Sampler("c")], 3)
-    assert "".join(order) == "abcbcacab"
-    assert [len(each) for each in times] == [3, 3, 3]
+    times = timing.sample_in_turns([Sampler("a"), Sampler("b"), Sampler("c")], 30)
+    assert [len(each) for each in times] == [30, 30, 30]
+    rounds = ["".join(order[start : start + 3]) for start in range(0, 90, 3)]
+    assert {"".join(sorted(each)) for each in rounds} == {"abc"}
+    # Each follows every other, in its round or the one before.
+    assert {before + after for before, after in zip(order, order[1:])} >= {
+        "ab", "ac", "ba", "bc", "ca", "cb"
+    }
 
 
 def test_medians_and_quartiles():

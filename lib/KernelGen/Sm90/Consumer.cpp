@@ -223,9 +223,11 @@ Value Consumer::hasKeys(ValueRange ahead) {
 Values Consumer::beginFirstProduct(Values &ahead, Value round, Value number) {
   Part part(b, "first_product");
   buildQuery(Value(), ahead);
-  Value isTile = b.select(getRecord(ahead).isTile(b), b.i32(1), b.i32(0));
   context.readyKeys.waitFullIf(b, hasKeys(ahead), number);
-  Values scores = buildFirstScores(round, number, isTile);
+  if (context.stagesTables())
+    context.tables.waitFullIf(
+        b, b.select(getRecord(ahead).isTile(b), b.i32(1), b.i32(0)), round);
+  Values scores = buildFirstScores(round, number);
   ahead.truncate(TileRecord::kWords);
   ahead.append(queryOperand);
   return scores;
@@ -354,11 +356,10 @@ Values Consumer::buildScores(Value number) {
   return scoreProduct.emit(b, {}, queryOperand, getKeyDescriptor(number));
 }
 
-Values Consumer::buildFirstScores(Value round, Value number, Value isTile) {
+Values Consumer::buildFirstScores(Value round, Value number) {
   if (!context.stagesTables())
     return buildScores(number);
   FragmentRotation rotation = context.getFragmentRotation();
-  context.tables.waitFullIf(b, isTile, round);
   Values tables =
       rotation.loadTables(b, context.getStagedTables(b),
                           b.remU(tileRow, context.tile.getRowsPerHead()), lane);
@@ -432,7 +433,9 @@ Consumer::LoopState Consumer::buildFirstStep(LoopState state, Value round,
   Part part(b, "first_step");
   if (scores.empty()) {
     context.readyKeys.waitFull(b, state.number);
-    scores = buildFirstScores(round, state.number, b.i32(1));
+    if (context.stagesTables())
+      context.tables.waitFull(b, round);
+    scores = buildFirstScores(round, state.number);
     scores = waitProducts(b, 0, scores);
     context.keys.releaseIf(b, isWarpLeader, state.number);
   } else {

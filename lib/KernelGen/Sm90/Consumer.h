@@ -83,8 +83,8 @@ private:
   Values buildScores(Value number);
   /// The same of the first key tile of a round. Where tables are staged, Q is
   /// rotated here: some columns while the product with those before them is
-  /// under way. Without a tile, by what is there.
-  Values buildFirstScores(Value round, Value number, Value isTile);
+  /// under way. The tables are there.
+  Values buildFirstScores(Value round, Value number);
   /// Of a tile without scores.
   void releaseTables(Value round);
   Values buildWeightedSum(const LoopState &state, Value number, bool fences);

@@ -2,7 +2,7 @@
 
 // Q is rotated in registers where both features of a pair are in one lane, by tables in shared memory:
 // by two rows of a lane and 8 columns one load of each table, as the table has it. Only the features
-// that rotate have some.
+// that rotate have some. What a step of the first product needs is rotated while those before it run.
 
 module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // Of 64 features 32 pairs in 4 groups, which are copied in 8 steps of 4; rows of 160 bytes, and those of
@@ -15,15 +15,24 @@ module attributes {attnfuse.target = #attnfuse.target<"sm_90a">} {
 // CHECK:           nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
 // CHECK:         setmaxregister increase
 // CHECK-COUNT-8: ldmatrix
-// CHECK-NOT:     fence.proxy.async
-// CHECK-COUNT-16: llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xf32>
-// CHECK-NOT:     llvm.load {{.*}} -> vector<2xf32>
-// One fence stands behind the loads of q and of its tables, and before either's release.
 // CHECK:         fence.proxy.async
 // CHECK:         bar.warp.sync
 // CHECK:         mbarrier.arrive
+// CHECK-COUNT-16: llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xf32>
+// CHECK-NOT:     llvm.load {{.*}} -> vector<2xf32>
+// The first of 8 steps of the product needs a quarter of the rotated features, and of their partners;
+// the second, before which the others follow, makes the last ones complete.
+// CHECK-COUNT-8: nvvm.convert.f32x2.to.bf16x2
+// CHECK:         wgmma.fence.sync.aligned; add.u32 low, $68, 0; {{[^;]*}}; wgmma.mma_async{{[^;]*}}, zero, 1, 1, 0; wgmma.commit_group
+// CHECK-COUNT-8: nvvm.convert.f32x2.to.bf16x2
+// CHECK-NOT:     nvvm.convert.f32x2.to.bf16x2
+// CHECK:         wgmma.fence.sync.aligned; add.u32 low, $156, 2; {{[^;]*}}; wgmma.mma_async{{[^;]*}}, one, 1, 1, 0; add.u32
+// CHECK-SAME:    wgmma.commit_group
+// No fence stands before the release of the tables, which no accelerator writes.
 // CHECK-NOT:     fence.proxy.async
+// CHECK:         bar.warp.sync
 // CHECK:         mbarrier.arrive
+// CHECK:         wgmma.wait_group.sync.aligned 0
 // CHECK:         scf.while
 func.func @few_features(%q: tensor<?x32x?x128xbf16>, %k: tensor<?x8x?x128xbf16>, %cos: tensor<?x32xf32>, %sin: tensor<?x32xf32>) -> tensor<?x32x?x128xbf16> {
   %o = attnfuse.attention q(%q) k(%k) v(%k) rotate_q <half, offset = 0>(%cos, %sin) softmax {scale = 0.125 : f64}
